@@ -47,7 +47,7 @@ def _repeated(
         message = f"{operation.name}: {error}"
         raise HloSyntaxError(Diagnostic("XP123", message, operation.span, source)) from None
     dimensions = dimensions if given.rank < shape.rank else last
-    wide = Value(array_of(given.element_type, shape.dimensions), value.name, value.location)
+    wide = Value(array_of(given.element_type, shape.dimensions))
     attributes = {"broadcast_dimensions": dimensions}
     return replace(
         operation, name="stablehlo.broadcast_in_dim", operands=[value], results=[wide], attributes=attributes

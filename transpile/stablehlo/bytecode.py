@@ -13,7 +13,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..hlo.source import Diagnostic, SourceText, Span
-from .program import UNKNOWN, Location, Operation, Region, Value
+from .program import UNKNOWN, Argument, Location, Operation, Region, Value
 from .properties import PROPERTIES, VERSIONED
 
 MAGIC = b"ML\xefR"
@@ -313,7 +313,7 @@ class _Body:
                 number, has_location = stream.flagged()
             else:
                 number = stream.number()
-            value = Value(self.file.value(number, is_type=True, stream=stream))
+            value = Argument(self.file.value(number, is_type=True, stream=stream))
             if has_location:
                 value.location = self._location(stream)
             region.arguments.append(value)

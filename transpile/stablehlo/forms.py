@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..dataclass import dataclass
 from ..hlo.lexer import quote
@@ -109,27 +109,31 @@ def takes(name: str, operands: int, results: int, regions: int = 0) -> bool:
     return all(fewest <= count and (most is None or count <= most) for (fewest, most), count in bounds)
 
 
-def check_forms(program: Program, operations: Sequence[Operation], source: SourceText) -> None:
-    """Check the operations in functions. Raises ``HloSyntaxError``: XP110 for one that nobody knows, XP111 for one of
-    another form.
+def check_forms(
+    program: Program, operations: Sequence[Operation], alike: Iterable[Operation], source: SourceText
+) -> None:
+    """Check the operations in functions; ``alike`` has one of each form. Raises ``HloSyntaxError``: XP110 for one that
+    nobody knows, XP111 for one of another form.
     """
     for function in program.functions:
         if "sym_name" not in function.attributes:
             raise HloSyntaxError(Diagnostic("XP111", "a function has no name", function.span, source))
         for region in function.regions:
             _check_returns(region, source)
-    known: set[tuple[str, int, int, int]] = set()  # forms that are as they should be
-    for operation in operations:
-        regions = operation.regions
-        form = (operation.name, len(operation.operands), len(operation.results), len(regions))
-        if form not in known:
+    if not all(map(_fits, alike)):
+        for operation in operations:
             _check(operation, source)
-            known.add(form)
-        if regions:
+    for operation in operations:
+        if operation.regions:
             if operation.name == "stablehlo.while":
                 _check_loop(operation, source)
-            for region in regions:
+            for region in operation.regions:
                 _check_returns(region, source)
+
+
+def _fits(operation: Operation) -> bool:
+    counts = len(operation.operands), len(operation.results), len(operation.regions)
+    return operation.name in FORMS and takes(operation.name, *counts)
 
 
 def _check(operation: Operation, source: SourceText) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..hlo.lexer import STRING, Cursor
 from ..hlo.source import HloSyntaxError, SourceText
-from .program import FunctionType, Type, Value
+from .program import Argument, FunctionType, Type
 from .types import TENSOR, parse_type
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
@@ -30,7 +30,7 @@ class Template:
     symbol: int | None  # of the names, that of a function
     attributes: dict[str, Any]
     types: tuple[Type, ...]
-    arguments: Sequence[tuple[int, Value]] | None = None  # of the names, where the line opens regions
+    arguments: Sequence[tuple[int, Argument]] | None = None  # of the names, where the line opens regions
 
 
 class Templates:

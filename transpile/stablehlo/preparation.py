@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,11 @@ def choose_platform(function: Operation, platform: int | None) -> None:
     region.operations.insert(0, constant)
 
 
-def left_out(program: Program, operations: Sequence[Operation], source: SourceText) -> list[Diagnostic]:
+def left_out(program: Program, operations: Iterable[Operation], source: SourceText) -> list[Diagnostic]:
     """A note for each attribute of a dialect that nobody here knows. ``operations`` are those in functions."""
-    rows = {id(each.attributes): each.attributes for each in (*program.operations, *operations)}  # one for lines alike
+    rows = [each.attributes for each in (*program.operations, *operations)]
     functions = (row for each in program.functions for row in _rows(each))
-    items = (item for row in (*rows.values(), *functions, program.attributes) for item in row.items())
+    items = (item for row in (*rows, *functions, program.attributes) for item in row.items())
     names = sorted({name for name, value in items if "." in name and _is_unknown(value)})
     return [Diagnostic("XP120", f"no known dialect has the attribute '{each}'", None, source) for each in names]
 

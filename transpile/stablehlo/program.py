@@ -75,10 +75,16 @@ class Value:
     """A result of an operation, or an argument of a block."""
 
     type: Type
+
+
+@dataclass(eq=False, slots=True)
+class Argument(Value):
+    """An argument of a block; those of a function may have attributes."""
+
     name: str = ""
-    location: Any = None  # of an argument
-    attributes: dict[str, Any] | None = None  # of an argument of a function
-    span: Span | None = None  # of an argument
+    location: Any = None
+    attributes: dict[str, Any] | None = None
+    span: Span | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -98,7 +104,7 @@ class Operation:
 class Region:
     """A region of one block: its arguments and operations."""
 
-    arguments: list[Value] = field(default_factory=list)
+    arguments: list[Argument] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     span: Span | None = None
 
@@ -131,9 +137,9 @@ def cloned(function: Operation) -> Operation:
         return values.get(value, value)
 
     def region_of(region: Region) -> Region:
-        for argument in region.arguments:
-            values[argument] = replace(argument)
-        return Region(list(map(of, region.arguments)), list(map(copy, region.operations)), region.span)
+        arguments = list(map(replace, region.arguments))
+        values.update(zip(region.arguments, arguments, strict=True))
+        return Region(arguments, list(map(copy, region.operations)), region.span)
 
     def copy(operation: Operation) -> Operation:
         for result in operation.results:

@@ -59,8 +59,9 @@ def _translated(
     is_open = put_sizes(main, sizes, source)
     choose_platform(main, platform)
     operations = list(inside(program.functions))
-    program.notes += left_out(program, operations, source)
-    check_forms(program, operations, source)
+    alike = {id(each.attributes): each for each in operations}  # lines that are alike share their attributes
+    program.notes += left_out(program, alike.values(), source)
+    check_forms(program, operations, alike.values(), source)
     if is_open:
         at_sizes(program, main, source)
     else:

@@ -328,13 +328,13 @@ def _remove_unused(region: Region, needed: set[Value]) -> None:
     for operation in reversed(region.operations):
         if needed.isdisjoint(operation.results) and _is_pure(operation):
             continue
-        if operation.name == "stablehlo.sort":
-            _drop_unused(operation, needed)
-        kept.append(operation)
-        needed.update(operation.operands)
         if operation.regions:
+            if operation.name == "stablehlo.sort":
+                _drop_unused(operation, needed)
             for inner in operation.regions:
                 _remove_unused(inner, needed)
+        kept.append(operation)
+        needed.update(operation.operands)
     region.operations = kept[::-1]
 
 

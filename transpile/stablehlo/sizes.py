@@ -23,7 +23,7 @@ from ..hlo.source import Diagnostic, HloSyntaxError, HloVerificationError, Sourc
 from .attributes import integers
 from .broadcasts import BROADCASTS
 from .preparation import functions_of
-from .program import UNKNOWN, Operation, Program, Symbol, Value, cloned, walk
+from .program import UNKNOWN, Argument, Operation, Program, Symbol, Value, cloned, walk
 from .rows import ROWS, AttributeValueError, convolution
 from .translation import callee_name
 from .types import array_shape
@@ -76,12 +76,12 @@ def put_sizes(main: Operation, sizes: Mapping[str, int] | None, source: SourceTe
 _ANY_SIZE = "emit makes a module for any size of it; write it again with numbers for one size"
 
 
-def _left_open(k: int, arguments: Sequence[Value], source: SourceText, hint: str | None = None) -> Diagnostic:
+def _left_open(k: int, arguments: Sequence[Argument], source: SourceText, hint: str | None = None) -> Diagnostic:
     message = f"the sizes of arguments are left open: argument {k + 1} is {arguments[k].type}"
     return Diagnostic("XP425", message, arguments[k].span, source, hint)
 
 
-def _require_names(opened: Mapping[tuple[int, int], str], arguments: Sequence[Value], source: SourceText) -> None:
+def _require_names(opened: Mapping[tuple[int, int], str], arguments: Sequence[Argument], source: SourceText) -> None:
     """Raise where an axis has no name, or a size of several."""
     nameless = list(dict.fromkeys(k for (k, _), name in opened.items() if not name))
     if nameless:
@@ -246,10 +246,10 @@ class Refiner:
         return function, constants
 
 
-def _named_as(values: Sequence[Value], arguments: Sequence[Value]) -> None:
+def _named_as(values: Sequence[Value], arguments: Sequence[Argument]) -> None:
     """Arguments without a name have that of the function which an export wraps."""
     for value, argument in zip(values, arguments, strict=True):
-        if value.location in (None, "unknown", UNKNOWN):
+        if isinstance(value, Argument) and value.location in (None, "unknown", UNKNOWN):
             value.location = argument.location
 
 
@@ -260,7 +260,8 @@ def _is_number(constant: Any) -> bool:
 def _carried(refiner: Refiner, operation: Operation, known: Constants) -> None:
     """What a loop carries stays as it is given."""
     types = [value.type for value in operation.operands]
-    for values in (operation.results, *(region.arguments for region in operation.regions)):
+    several: list[Sequence[Value]] = [operation.results, *(region.arguments for region in operation.regions)]
+    for values in several:
         for value, type_ in zip(values, types, strict=False):
             value.type = type_
 

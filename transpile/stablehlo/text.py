@@ -21,7 +21,7 @@ from .aliases import ALIAS, AliasReader
 from .attributes import NAME, SYMBOL, convolution_labels, symbol_name
 from .balanced import balanced
 from .lines import LONGEST, VALUE, Template, Templates, split, width
-from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
+from .program import Argument, FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
 from .strings import string
 from .types import parse_type, parse_types
 
@@ -58,7 +58,7 @@ class _Statement:
     regions: list[Region]
     types: tuple[Type, ...] = ()
     symbol: int | None = None
-    arguments: list[tuple[int, Value]] = field(default_factory=list)
+    arguments: list[tuple[int, Argument]] = field(default_factory=list)
     head: int | None = None
 
 
@@ -122,7 +122,7 @@ class TextReader:
 
     # -- blocks
 
-    def _region(self, arguments: Sequence[Value] = (), *, is_isolated: bool = False) -> Region:
+    def _region(self, arguments: Sequence[Argument] = (), *, is_isolated: bool = False) -> Region:
         """``{ ^bb0(%a: type): operations }``; the arguments are those that the operation has named already.
 
         Names that are defined within are gone behind it. An isolated region does not see those outside.
@@ -147,15 +147,15 @@ class TextReader:
             self._statement(region)
             self._lines(region)
         self._values = outer
-        while len(outer) > count:
+        for _ in range(len(outer) - count):
             outer.popitem()  # the last that came in
         region.span = Span(start, cursor.position)
         cursor.leave()
         return region
 
-    def _block_arguments(self) -> list[Value]:
+    def _block_arguments(self) -> list[Argument]:
         cursor = self.cursor
-        arguments: list[Value] = []
+        arguments: list[Argument] = []
         if not cursor.accept("("):
             return arguments
         while not cursor.accept(")"):
@@ -164,18 +164,18 @@ class TextReader:
             arguments.append(self._argument())
         return arguments
 
-    def _argument(self, *, has_attributes: bool = False) -> Value:
+    def _argument(self, *, has_attributes: bool = False) -> Argument:
         cursor = self.cursor
         start = cursor.skip()
         plain = _ARGUMENT.match(self.text, start)
         if plain is not None and plain[2] in self.types:
-            name, value = plain[1], Value(self.types[plain[2]], plain[1])
+            name, value = plain[1], Argument(self.types[plain[2]], plain[1])
             cursor.position = plain.end()
             value.span = Span(start, plain.end())
         else:
             name = cursor.expect_match(_VALUE_NAME, "an argument")
             cursor.expect(":", "before the argument's type")
-            value = Value(parse_type(cursor), name)
+            value = Argument(parse_type(cursor), name)
             if has_attributes and cursor.looking_at("{"):
                 value.attributes = self.attributes.dictionary()
             value.span = Span(start, cursor.position)
@@ -218,14 +218,15 @@ class TextReader:
                 self._open(region, template, operands, parts, start)
                 start = cursor.skip()
                 continue
-            results = list(map(Value, template.types))
             if template.counts != _ONE:
+                results = list(map(Value, template.types))
                 if not self._name_results(names, template.counts, results):
                     return
             elif names[0] in values:
                 return
             else:
-                values[names[0]] = results[0]
+                values[names[0]] = result = Value(template.types[0])
+                results = [result]
             first = start + line.index("=") + 2 if template.counts else start
             span = _tuple(Span, (first, start + len(line)))
             attributes = template.attributes
@@ -239,11 +240,11 @@ class TextReader:
         """Read an operation whose line is like that of a template, and the regions that it opens."""
         cursor, names, attributes = self.cursor, parts[1::2], template.attributes
         *places, end = accumulate(map(len, parts), initial=start)
-        arguments: list[Value] = []
+        arguments: list[Argument] = []
         for place, value in template.arguments or ():
             at, name = places[2 * place + 1], names[place]
             span = value.span and Span(at, at + len(name) + value.span.end - value.span.start - len(value.name))
-            arguments.append(Value(value.type, name, None, value.attributes, span))
+            arguments.append(Argument(value.type, name, None, value.attributes, span))
         if template.symbol is not None:
             attributes = attributes | {"sym_name": names[template.symbol]}
         first = self.text.index("=", start) + 2 if template.counts else start
@@ -527,19 +528,19 @@ class TextReader:
             made.counts = ()
         if self._accept_word("attributes"):
             made.attributes.update(self.attributes.dictionary())
-        arguments = [Value(type_, name, location) for type_, (name, location) in zip(made.types, names, strict=True)]
+        arguments = [Argument(type_, name, location) for type_, (name, location) in zip(made.types, names, strict=True)]
         if all(location is None for _, location in names):
             made.head = cursor.position
             made.arguments = [(place - 1, value) for place, value in zip(made.places, arguments, strict=True)]
         made.regions += self._bodies(arguments)
 
-    def _bodies(self, arguments: Sequence[Value]) -> list[Region]:
+    def _bodies(self, arguments: Sequence[Argument]) -> list[Region]:
         """The regions of a loop, ``cond {..} do {..}``, which take the same."""
         regions: list[Region] = []
         for word in ("cond", "do"):
             if not self._accept_word(word):
                 self.cursor.unexpected(f"`{word}`")
-            regions.append(self._region([Value(each.type, each.name, each.location) for each in arguments]))
+            regions.append(self._region([Argument(each.type, each.name, each.location) for each in arguments]))
         return regions
 
     def _accept_word(self, word: str) -> bool:
@@ -592,7 +593,7 @@ class TextReader:
     def _reducer(self, made: _Statement, count: int) -> None:
         """``(%a: type, %b: type) (..) {..}``: in the region all left ones come first."""
         cursor = self.cursor
-        pairs: list[Value] = []
+        pairs: list[Argument] = []
         while cursor.accept("("):
             for k in range(2):
                 if k:
@@ -610,13 +611,13 @@ class TextReader:
         name = cursor.expect_match(SYMBOL, "the name of the function")
         made.attributes["sym_name"] = symbol_name(name)
         cursor.expect("(", "before the arguments")
-        arguments: list[Value] = []
+        arguments: list[Argument] = []
         is_declared = False
         while not cursor.accept(")"):
             if arguments:
                 cursor.expect(",", "between arguments")
             is_declared = not cursor.looking_at("%")
-            arguments.append(Value(parse_type(cursor)) if is_declared else self._argument(has_attributes=True))
+            arguments.append(Argument(parse_type(cursor)) if is_declared else self._argument(has_attributes=True))
             if is_declared and cursor.looking_at("{"):
                 self.attributes.dictionary()
         results, made.attributes["res_attrs"] = self._results() if cursor.accept("->") else ((), ())
@@ -630,7 +631,7 @@ class TextReader:
                 made.arguments = list(enumerate(arguments, 1))
             made.regions += self._body(arguments)
 
-    def _body(self, arguments: Sequence[Value]) -> list[Region]:
+    def _body(self, arguments: Sequence[Argument]) -> list[Region]:
         return [self._region(arguments, is_isolated=True)]
 
     def _results(self) -> tuple[tuple[Type, ...], tuple[dict[str, Any], ...]]:
@@ -675,7 +676,7 @@ class TextReader:
                 cursor.unexpected(f"`{key}`")
             cursor.expect("=")
             made.attributes[key] = Unread(balanced(cursor))
-        arguments: list[Value] = []
+        arguments: list[Argument] = []
         if cursor.accept("("):
             while not cursor.accept(")"):
                 if arguments:
@@ -696,7 +697,7 @@ def _full_name(name: str) -> str:
 
 _FULL_NAMES = {"module": "builtin.module", "call": "func.call", "return": "func.return", "func": "func.func"}
 _ISOLATED = frozenset(("func.func", "builtin.module"))
-_OPENED: dict[str, Callable[[TextReader, Sequence[Value]], list[Region]]] = {
+_OPENED: dict[str, Callable[[TextReader, Sequence[Argument]], list[Region]]] = {
     "stablehlo.while": TextReader._bodies,
     "func.func": TextReader._body,
 }

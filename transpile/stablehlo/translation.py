@@ -21,7 +21,7 @@ from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from ..hlo.verifier import verify
 from .origins import Origins
 from .preparation import functions_of
-from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, inside
+from .program import Argument, FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, inside
 from .result_shardings import with_shardings
 from .rows import ROWS, AttributeValueError
 from .shardings import marks, meshes_in_header, meshes_of, spelled
@@ -93,8 +93,8 @@ class Translator:
                 done[each] = None
             else:
                 opened.add(each)
-                for operation in inside([each]):
-                    if operation.name not in CALLS or (name := callee_name(operation)) is None:
+                for operation in [each for each in inside([each]) if each.name in CALLS]:
+                    if (name := callee_name(operation)) is None:
                         continue
                     callee = self._callee(name, operation)
                     if callee in opened and callee not in done:
@@ -138,7 +138,7 @@ class Translator:
                 self.wrong_results = self.error("XP141", f"{own} is returned, {type_} is declared", last.span)
 
     def _parameter(
-        self, writer: Writer, number: int, value: Value, span: Span, stem: str, *, is_entry: bool = False
+        self, writer: Writer, number: int, value: Argument, span: Span, stem: str, *, is_entry: bool = False
     ) -> Instruction:
         name = self.origins.name_of(value.location)
         metadata = OpMetadata(op_name=name) if name else None
@@ -161,7 +161,8 @@ class Translator:
         plain = self.rules["*"]
         for operation in region.operations[:-1]:
             writer.span = operation.span
-            writer.metadata = self.origins.of(operation.location, operation.span)
+            if operation.location is not None or operation.name != "stablehlo.constant":  # which says no place
+                writer.metadata = self.origins.of(operation.location, operation.span)
             self.rules.get(operation.name, plain)(self, writer, operation)
         if not region.operations or not is_return(region.operations[-1]):
             raise self.error("XP103", "this region ends without a return", region.span)
@@ -194,7 +195,7 @@ class Translator:
         """The values that a region needs and does not define, in the order in which it needs them."""
         found = self.captured.get(region)
         if found is None:
-            needed, own = list[Value](), list(region.arguments)
+            needed, own = list[Value](), list[Value](region.arguments)
             for operation in region.operations:
                 needed += operation.operands
                 own += operation.results

@@ -36,9 +36,14 @@ class Names:
         if known is None:
             cleaned = _NOT_IN_NAMES.sub("_", stem)
             cleaned = cleaned if cleaned[:1].isalpha() or cleaned[:1] == "_" else f"_{cleaned}"
-            known = self._numbered.setdefault(cleaned, map(f"{cleaned}.".__add__, map(str, count(1))))
-            self._known[stem] = known
+            known = self._known[stem] = self._numbered.setdefault(cleaned, numbered(cleaned))
         return next(known)
+
+
+def numbered(stem: str) -> Iterator[str]:
+    """The names of a stem."""
+    for number in count(1):
+        yield f"{stem}.{number}"
 
 
 class Writer:
@@ -105,8 +110,8 @@ class Writer:
         return made
 
     def _literal(self, value: Any, shape: ArrayShape) -> Instruction:
-        array = np.array(value, order="C")
-        array.flags.writeable = False
+        array = np.asarray(value, order="C")
+        array.setflags(write=False)
         return self.unmarked("constant", shape, (), {"literal": array})
 
     def unmarked(
@@ -150,7 +155,7 @@ class Writer:
         """The elements of a tuple."""
         make, operands = self.add if is_marked else self.unmarked, (whole,)
         return [
-            make("get-tuple-element", shape, operands, {"index": k, **attributes})
+            make("get-tuple-element", shape, operands, {"index": k, **attributes} if attributes else {"index": k})
             for k, shape in enumerate(whole.element_shapes[:count])
         ]
 
@@ -209,8 +214,10 @@ def post_order(ends: Iterable[Instruction]) -> list[Instruction]:
             each, operands = waiting[-1]
             for operand in operands:
                 if operand not in done:
-                    waiting.append((operand, iter(operand.operands)))
-                    break
+                    if operand.operands:
+                        waiting.append((operand, iter(operand.operands)))
+                        break
+                    done[operand] = None
             else:
                 done[each] = None
                 waiting.pop()
