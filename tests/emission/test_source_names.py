@@ -53,6 +53,13 @@ def test_a_factor_of_the_gradient_does_not_get_the_name_of_the_value(sources):
     assert "d_x = dy * np.cos(x)" in text
 
 
+def test_comments_above_a_compiled_loop_have_the_names_of_the_loop(sources):
+    pytest.importorskip("numba", reason="Numba is not installed")
+    text = TEXT.replace("cosine(", "exponential(").replace("sine(", "exponential(").replace("f32[4]", "f32[4000]")
+    loop = xla2py.emit(text, sources=sources, style="fast").source
+    assert "# y = exp * 2\n" in loop and " y = exp * f4(2)\n" in loop
+
+
 MODEL = """\
 def step(h, x, w):
     gate = jax.nn.sigmoid(x @ w)

@@ -179,6 +179,8 @@ class KernelBuilder:
                     made[node] = graph.typed(
                         node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                     )
+                if node in self.caller.results:
+                    graph.results.setdefault(made[node], self.caller.results[node])
         function = self.kernel_made.function
         results = tuple(made[node] for node in outputs)
         return Function(function.computation, graph, parameters, results, originals=function.originals)
