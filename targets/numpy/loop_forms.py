@@ -9,7 +9,8 @@ from math import prod
 
 from ...transpile.array.contractions import spread, subscripts
 from ...transpile.array.graph import Graph
-from ...transpile.array.node import Node, Slot
+from ...transpile.array.imaginary import imaginary_place
+from ...transpile.array.node import Node, Slot, literal_value
 from ...transpile.array.value import FULL, NEW, getitem, permute
 from ...transpile.hlo.element_types import PRED, S32
 from ...transpile.kernels.gathers import is_within
@@ -26,8 +27,31 @@ _AS_IT_IS = frozenset(("strides", "padding", "kernel_dilation", "reverse_kernel"
 
 def loop_form(graph: Graph, node: Node) -> Node | None:
     """Return the node that replaces a node in a loop, or None."""
-    rule = _FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
+    rule = _FORMS.get(node.parameters["function"] if node.opcode in ("prelude", "library") else node.opcode)
     return rule(graph, node) if rule is not None else None
+
+
+def _turned(graph: Graph, node: Node) -> Node | None:
+    """Return ``np.exp`` of an imaginary number as its cosine and its sine."""
+    (z,) = node.operands
+    is_sum = z.opcode == "add" and z.operands[1].is_literal and not literal_value(z.operands[1])
+    if not node.type.is_complex or imaginary_place(z.operands[0] if is_sum else z) is None:
+        return None
+    angle = graph.add("imag", (z,))
+    parts = tuple(graph.add(opcode, (angle,)) for opcode in ("cosine", "sine"))
+    slots = (Slot(0), Slot(1))
+    return graph.add("prelude", parts, function="complex_from_parts", arguments=slots, keywords={})
+
+
+def _of_one_type(graph: Graph, node: Node) -> Node | None:
+    """Return an operation on real and complex numbers as one on complex numbers."""
+    if not node.type.is_complex or all(operand.element_type is node.element_type for operand in node.operands):
+        return None
+    if any(operand.element_type is None or operand.is_python_int for operand in node.operands):
+        return None
+    kind = node.type
+    given = (x if x.type is kind else graph.add("convert", (x,), element_type=kind) for x in node.operands)
+    return graph.add(node.opcode, tuple(given), **node.parameters)
 
 
 def _truth(graph: Graph, node: Node) -> Node | None:
@@ -212,6 +236,8 @@ def _joined(graph: Graph, node: Node) -> Node | None:
 
 
 _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
+    "exp": _turned,
+    **dict.fromkeys(("add", "subtract", "multiply", "divide"), _of_one_type),
     "any": _truth,
     "all": _truth,
     "sum": _count,

@@ -49,6 +49,11 @@ WHOLE = {
     "no loop": lambda x, y: jnp.zeros(5).at[abs(x * 4).astype(int) % 7].add(y[x.astype(int)] * jnp.cumsum(x)),
     "many arrays that are joined": lambda x, y: jnp.concatenate([rounds_of(x), y, x[:3], y * 2, x[3:5], x + y, y[:1]]),
     "a product with a table": lambda x, y: jnp.asarray([0.5, 2, 3]) @ rounds_of(x).reshape(3, 4) + y[:4],
+    "numbers that are turned": lambda x, y: (
+        rounds_of(x),
+        jnp.exp(-1j * y / 3) * jnp.exp(2j * jnp.pi * jnp.log(y)),
+        jnp.exp(-1j * jnp.where(y > 0, x * 1e30, jnp.where(y > -1, y * 0, 1 / (x - x)))),
+    ),
     "two loops": lambda x, y: rounds_of(rounds_of(x * y), lambda i, z: z.at[i].add(z[i + 1] * z.sum())),
 }
 

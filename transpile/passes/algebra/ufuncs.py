@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...array.graph import Graph
+from ...array.imaginary import imaginary_place
 from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.operations import OPERATIONS
@@ -71,34 +72,12 @@ def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
 def _turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return ``np.exp`` of an imaginary number, whose result has length 1; adding 0 makes -0 positive."""
     z = found["z"]
-    place = _imaginary_place(z)
+    place = imaginary_place(z)
     if place is None:
         return None
     if place < 0:
         z = graph.add("add", (z, graph.literal(0, z.type)), element_type=z.type)
     return called(graph, "np.exp", (z,), node)
-
-
-def _imaginary_place(node: Node) -> float | None:
-    """Return the imaginary literal by which a real number is multiplied, possibly divided by a positive literal, if the
-    real part of the result is 0 or NaN; else None. It is negative if the imaginary part may be -0.
-    """
-    while node.opcode in ("reshape", "expand"):
-        (node, *_) = node.operands
-    if node.opcode == "divide" and node.operands[1].is_literal:
-        divisor = complex(literal_value(node.operands[1]))
-        is_positive = divisor.imag == 0 and math.copysign(1, divisor.imag) > 0 and 0 < divisor.real < math.inf
-        return _imaginary_place(node.operands[0]) if is_positive else None
-    if node.opcode != "multiply":
-        return None
-    for real, literal in (node.operands, node.operands[::-1]):
-        real = real.operands[0] if real.opcode == "convert" else real
-        if literal.is_literal and not real.is_literal and not real.type.is_complex:
-            number = complex(literal_value(literal))
-            is_imaginary = number.real == 0 and 0 < abs(number.imag) < math.inf
-            has_minus = math.copysign(1, number.real) < 0
-            return (-abs(number.imag) if has_minus else number.imag) if is_imaginary else None
-    return None
 
 
 def _turned_back(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -108,7 +87,7 @@ def _turned_back(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 def _parts_of_turned(graph: Graph, node: Node, found: Bindings, *, is_back: bool) -> Node | None:
     """Return the cosine and the sine as the parts of a complex number, for kernels."""
-    y, sine, place = found["y"], found["sin"], _imaginary_place(found["z"])
+    y, sine, place = found["y"], found["sin"], imaginary_place(found["z"])
     if place is None:
         return None
     if place < 0:
