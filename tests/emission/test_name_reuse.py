@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.python.liveness import LiveNames
 
@@ -123,35 +124,19 @@ def test_loops_and_branches_with_equal_names_give_equal_values(style, with_sourc
         np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
 
 
-LOOPS = """HloModule loops
-condition {
-  c = (s32[], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(3)
-  ROOT more = pred[] compare(i, n), direction=LT
-}
-body {
-  c = (s32[], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = f32[4] get-tuple-element(c), index=1
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  e = f32[4] exponential(x)
-  root = f32[4] sqrt(e)
-  both = f32[4] multiply(e, root)
-  ROOT r = (s32[], f32[4]) tuple(next, both)
-}
-ENTRY e {
-  x = f32[4] parameter(0)
-  zero = s32[] constant(0)
-  start = (s32[], f32[4]) tuple(zero, x)
-  w = (s32[], f32[4]) while(start), condition=condition, body=body
-  y = f32[4] get-tuple-element(w), index=1
-  e = f32[4] exponential(y)
-  s = f32[4] sine(e)
-  ROOT both = f32[4] multiply(e, s)
-}
-"""
+LOOPS = counted_loop(
+    3,
+    {"x": "f32[4]"},
+    """
+    e = f32[4] exponential(x)
+    root = f32[4] sqrt(e)
+    new_x = f32[4] multiply(e, root)
+    """,
+    given="x = f32[4] parameter(0)",
+    behind="""e = f32[4] exponential(x_end)
+    s = f32[4] sine(e)
+    ROOT both = f32[4] multiply(e, s)""",
+)
 
 
 def test_a_name_of_a_loop_body_is_used_again_behind_it():

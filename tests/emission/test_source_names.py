@@ -153,42 +153,138 @@ def test_parts_of_an_expression_do_not_get_its_name_on_dask():
     assert "    weights = " not in main and "    weights = " in blocks
 
 
-LAYER = """\
-def layer(x, w, b, scale):
-    out = x @ w
-    out = {second}
-    return out, jnp.exp(out)
+# An author's function, the program's lines, where ``@2:10`` is a place in the function, and what is written.
+AUTHORS = {
+    "a product and its bias of one name are one statement": (
+        "def layer(x, w, b):\n    out = x @ w\n    out = out + b\n    return out, jnp.exp(out)\n",
+        """
+        x = f32[4,3] parameter(0)
+        w = f32[3,5] parameter(1)
+        b = f32[5] parameter(2)
+        product = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @2:10
+        given = f32[4,5] broadcast(b), dimensions={1}
+        sum = f32[4,5] add(product, given), @3:10
+        exp = f32[4,5] exponential(sum)
+        ROOT results = (f32[4,5], f32[4,5]) tuple(sum, exp)
+        """,
+        "    out = x @ w + b",
+    ),
+    "a product and its factor are not": (
+        "def layer(x, w, scale):\n    out = x @ w\n    out = out * scale\n    return out, jnp.exp(out)\n",
+        """
+        x = f32[4,3] parameter(0)
+        w = f32[3,5] parameter(1)
+        scale = f32[5] parameter(2)
+        product = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @2:10
+        given = f32[4,5] broadcast(scale), dimensions={1}
+        sum = f32[4,5] multiply(product, given), @3:10
+        exp = f32[4,5] exponential(sum)
+        ROOT results = (f32[4,5], f32[4,5]) tuple(sum, exp)
+        """,
+        "    out = x @ w\n    out = out * scale",
+    ),
+    "a step of an expression has the name of its value": (
+        STEPS := "def scores(q, k):\n    scores = (jnp.exp(q) @ k) ** 2\n    return scores * scores\n",
+        STEPS_TEXT := """
+        q = f32[40,8] parameter(0)
+        k = f32[8,40] parameter(1)
+        exp = f32[40,8] exponential(q), @2:13
+        dot = f32[40,40] dot(exp, k), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @2:13
+        squared = f32[40,40] multiply(dot, dot), @2:13
+        ROOT root = f32[40,40] multiply(squared, squared)
+        """,
+        "    scores = np.exp(q) @ k\n    scores = scores * scores\n",
+    ),
+    "one more reads the step": (
+        STEPS,
+        STEPS_TEXT.replace("multiply(squared, squared)", "multiply(squared, dot)"),
+        lambda source: "scores = np.exp(q) @ k" not in source,
+    ),
+    "a part of an array that is read again keeps its name": (
+        CENTRE := "def pattern(image):\n    centre = image[1:3]\n"
+        "    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)\n",
+        CENTRE_TEXT := """
+        image = f32[4] parameter(0)
+        centre.1 = f32[2] slice(image), slice={[1:3]}, @2:13
+        low = f32[2] slice(image), slice={[0:2]}, @3:21
+        high = f32[2] slice(image), slice={[2:4]}, @3:45
+        one = pred[2] compare(centre.1, low), direction=GT, @3:12
+        other = pred[2] compare(centre.1, high), direction=GT, @3:36
+        both = pred[2] and(one, other), @3:11
+        zero = f32[] constant(0)
+        zeros = f32[2] broadcast(zero), dimensions={}
+        last = pred[2] compare(centre.1, zeros), direction=GT, @3:60
+        ROOT all = pred[2] and(both, last), @3:11
+        """,
+        "    centre = image[1:3]\n    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)\n",
+    ),
+    "one that is read less often does not": (
+        CENTRE,
+        CENTRE_TEXT.replace("compare(centre.1, high)", "compare(low, high)"),
+        "image[1:3] > image[:2]",
+    ),
+    "an augmented assignment names what it assigns": (
+        "def blur(x):\n    filt = jnp.exp(x)\n    filt /= jnp.sum(filt)\n    return jnp.square(filt)\n",
+        """
+        x = f32[8] parameter(0)
+        zero = f32[] constant(0)
+        filt = f32[8] exponential(x), @2:11
+        total = f32[] reduce(filt, zero), dimensions={0}, to_apply=add, @3:12
+        totals = f32[8] broadcast(total), dimensions={}, @3:4
+        ratio = f32[8] divide(filt, totals), @3:4
+        ROOT square = f32[8] multiply(ratio, ratio)
+        """,
+        "filt = np.exp(x)\n    filt = filt / filt.sum()\n    return np.square(filt)",
+    ),
+    "what only a change in place reads has the name of the changed array": (
+        NOISY := "def noisy(x, noise):\n    k = jnp.exp(x)\n    covariance = k.at[2].set(noise)\n"
+        "    return covariance * covariance\n",
+        NOISY_TEXT := """
+        x = f32[8] parameter(0)
+        noise = f32[1] parameter(1)
+        two = s32[] constant(2)
+        k = f32[8] exponential(x), @2:8
+        changed = f32[8] dynamic-update-slice(k, noise, two), @3:17
+        ROOT result = f32[8] multiply(changed, changed)
+        """,
+        "covariance = np.exp(x)\n    covariance[2] = noise",
+    ),
+    "what others read too does not": (
+        NOISY,
+        NOISY_TEXT.replace("multiply(changed, changed)", "add(changed, k)"),
+        "k = np.exp(x)\n    covariance = k.copy()\n    covariance[2] = noise",
+    ),
+    "the name of a tree is that of none of its leaves": (
+        "def play(p, x):\n    state = step(p, x)\n    return state\n",
+        """
+        p = pred[] parameter(0)
+        x = f32[3] parameter(1)
+        both = (f32[3], f32[3]) conditional(p, x, x), true_computation=first, false_computation=second, @2:12
+        one = f32[3] get-tuple-element(both), index=0, @2:12
+        two = f32[3] get-tuple-element(both), index=1, @2:12
+        twice = f32[3] add(one, one)
+        ROOT results = (f32[3], f32[3]) tuple(twice, two)
+        """,
+        lambda source: "state = " not in source,
+    ),
+}
+CALLED = """HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+first { x = f32[3] parameter(0)  board = f32[3] negate(x)  reward = f32[3] exponential(x)
+  ROOT results = (f32[3], f32[3]) tuple(board, reward) }
+second { x = f32[3] parameter(0)  board = f32[3] sine(x)  reward = f32[3] cosine(x)
+  ROOT results = (f32[3], f32[3]) tuple(board, reward) }
 """
-LAYER_TEXT = """
-HloModule layer
-
-ENTRY main {{
-  x = f32[4,3] parameter(0)
-  w = f32[3,5] parameter(1)
-  b = f32[5] parameter(2)
-  scale = f32[5] parameter(3)
-  product = f32[4,5] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
-    metadata={{op_name="jit(layer)/dot" source_file="layer.py" source_line=2 source_column=10}}
-  given = f32[4,5] broadcast({given}), dimensions={{1}}
-  sum = f32[4,5] {opcode}(product, given), metadata={{op_name="jit(layer)/add" source_file="layer.py" source_line=3
-    source_column=10}}
-  exp = f32[4,5] exponential(sum)
-  ROOT results = (f32[4,5], f32[4,5]) tuple(sum, exp)
-}}
-"""
 
 
-@pytest.mark.parametrize(
-    "second, given, opcode, written",
-    [
-        ("out + b", "b", "add", "    out = x @ w + b"),
-        ("out * scale", "scale", "multiply", "    out = x @ w  # layer.py:2\n    out = out * scale"),
-    ],
-)
-def test_a_product_and_its_bias_of_one_name_are_one_statement(tmp_path, second, given, opcode, written):
-    (tmp_path / "layer.py").write_text(LAYER.format(second=second), encoding="utf-8")
-    text = LAYER_TEXT.format(given=given, opcode=opcode)
-    assert written in xla2py.emit(text, sources=tmp_path).source
+@pytest.mark.parametrize("name", AUTHORS)
+def test_values_have_the_names_of_the_expressions_that_they_are_of(name, tmp_path):
+    author, lines, written = AUTHORS[name]
+    (tmp_path / "author.py").write_text(author, encoding="utf-8")
+    place = r'metadata={source_file="author.py" source_line=\1 source_column=\2}'
+    text = CALLED + "ENTRY main {" + re.sub(r"@(\d+):(\d+)", place, lines) + "}\n"
+    source = xla2py.emit(text, sources=tmp_path, annotate="none").source
+    assert written(source) if callable(written) else written in source
 
 
 LAYERS = """\
@@ -247,126 +343,6 @@ def test_a_key_that_says_nothing_gives_no_name():
     assert _word(("params", "w")) == _word(("params", "0", "w")) == _word(("variables", "params", "kernel")) == ""
 
 
-STEPS = """\
-def scores(q, k):
-    scores = (jnp.exp(q) @ k) ** 2
-    return scores * scores
-"""
-
-
-def test_a_step_of_an_expression_has_the_name_of_its_value(tmp_path):
-    (tmp_path / "steps.py").write_text(STEPS, encoding="utf-8")
-    place = 'metadata={op_name="jit(scores)/mul" source_file="steps.py" source_line=2 source_column=13}'
-    lines = (
-        "q = f32[40,8] parameter(0)",
-        "k = f32[8,40] parameter(1)",
-        f"exp = f32[40,8] exponential(q), {place}",
-        f"dot = f32[40,40] dot(exp, k), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {place}",
-        f"squared = f32[40,40] multiply(dot, dot), {place}",
-        "ROOT root = f32[40,40] multiply(squared, OTHER)",
-    )
-    text = "\n".join(["HloModule m", "ENTRY main {", *lines, "}"])
-    source = xla2py.emit(text.replace("OTHER", "squared"), sources=tmp_path, annotate="none").source
-    assert "    scores = np.exp(q) @ k\n    scores = scores * scores\n" in source
-    source = xla2py.emit(text.replace("OTHER", "dot"), sources=tmp_path).source  # one more reads the step
-    assert "scores = np.exp(q) @ k" not in source
-
-
-CENTRE = """\
-def pattern(image):
-    centre = image[1:3]
-    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)
-"""
-
-
-def test_a_part_of_an_array_that_is_read_again_keeps_its_name(tmp_path):
-    (tmp_path / "pattern.py").write_text(CENTRE, encoding="utf-8")
-    place = 'metadata={op_name="jit(pattern)/gt" source_file="pattern.py" source_line=%d source_column=%d}'
-    lines = (
-        "image = f32[4] parameter(0)",
-        f"centre.1 = f32[2] slice(image), slice={{[1:3]}}, {place % (2, 13)}",
-        f"low = f32[2] slice(image), slice={{[0:2]}}, {place % (3, 21)}",
-        f"high = f32[2] slice(image), slice={{[2:4]}}, {place % (3, 45)}",
-        f"one = pred[2] compare(centre.1, low), direction=GT, {place % (3, 12)}",
-        f"other = pred[2] compare(centre.1, high), direction=GT, {place % (3, 36)}",
-        f"both = pred[2] and(one, other), {place % (3, 11)}",
-        "zero = f32[] constant(0)",
-        "zeros = f32[2] broadcast(zero), dimensions={}",
-        f"last = pred[2] compare(centre.1, zeros), direction=GT, {place % (3, 60)}",
-        f"ROOT all = pred[2] and(both, last), {place % (3, 11)}",
-    )
-    text = "\n".join(["HloModule m", "ENTRY main {", *lines, "}"])
-    source = xla2py.emit(text, sources=tmp_path, annotate="none").source
-    assert "    centre = image[1:3]\n    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)\n" in source
-    twice = text.replace("compare(centre.1, high)", "compare(low, high)")
-    assert "image[1:3] > image[:2]" in xla2py.emit(twice, sources=tmp_path).source
-
-
-FILTER = """\
-def blur(x):
-    filt = jnp.exp(x)
-    filt /= jnp.sum(filt)
-    return jnp.square(filt)
-"""
-
-
-def test_an_augmented_assignment_names_what_it_assigns(tmp_path):
-    (tmp_path / "blur.py").write_text(FILTER, encoding="utf-8")
-    exp, total, ratio = (
-        f'metadata={{source_file="blur.py" source_line={line} source_column={column}}}'
-        for line, column in ((2, 11), (3, 12), (3, 4))
-    )
-    text = f"""
-    add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
-    ENTRY main {{
-      x = f32[8] parameter(0)
-      zero = f32[] constant(0)
-      filt = f32[8] exponential(x), {exp}
-      total = f32[] reduce(filt, zero), dimensions={{0}}, to_apply=add, {total}
-      totals = f32[8] broadcast(total), dimensions={{}}, {ratio}
-      ratio = f32[8] divide(filt, totals), {ratio}
-      ROOT square = f32[8] multiply(ratio, ratio)
-    }}
-    """
-    text = xla2py.emit(text, sources=tmp_path, annotate="none").source
-    assert "filt = np.exp(x)\n    filt = filt / filt.sum()\n    return np.square(filt)" in text
-
-
-COVARIANCE = """\
-def noisy(x, noise):
-    k = jnp.exp(x)
-    covariance = k.at[2].set(noise)
-    return covariance * covariance
-"""
-
-
-@pytest.mark.parametrize(
-    ("root", "expected"),
-    [
-        ("multiply(changed, changed)", "covariance = np.exp(x)\n    covariance[2] = noise"),
-        ("add(changed, k)", "k = np.exp(x)\n    covariance = k.copy()\n    covariance[2] = noise"),
-    ],
-)
-def test_what_only_a_change_in_place_reads_has_the_name_of_the_changed_array(tmp_path, root, expected):
-    (tmp_path / "noisy.py").write_text(COVARIANCE, encoding="utf-8")
-    k, changed = (
-        f'metadata={{source_file="noisy.py" source_line={line} source_column={column}}}'
-        for line, column in ((2, 8), (3, 17))
-    )
-    text = f"""
-    ENTRY main {{
-      x = f32[8] parameter(0)
-      noise = f32[1] parameter(1)
-      two = s32[] constant(2)
-      k = f32[8] exponential(x), {k}
-      changed = f32[8] dynamic-update-slice(k, noise, two), {changed}
-      squared = f32[8] multiply(changed, changed)
-      ROOT result = f32[8] {root}
-    }}
-    """
-    assert expected in xla2py.emit(text, sources=tmp_path, annotate="none").source
-
-
 def test_the_stack_of_the_first_call_of_a_kept_jaxpr_is_left_out():
     module = parse_module(
         """
@@ -402,32 +378,3 @@ def test_the_stack_of_the_first_call_of_a_kept_jaxpr_is_left_out():
     names = SourceNames(module)
     assert names._own_frame(4) == 2  # the line that calls now, not the one that called first
     assert names._own_frame(6) == 6  # called from another line
-
-
-def test_the_name_of_a_tree_is_that_of_none_of_its_leaves(tmp_path):
-    (tmp_path / "play.py").write_text("def play(p, x):\n    state = step(p, x)\n    return state\n", encoding="utf-8")
-    place = 'metadata={source_file="play.py" source_line=2 source_column=12}'
-    text = f"""
-    first {{
-      x = f32[3] parameter(0)
-      board = f32[3] negate(x)
-      reward = f32[3] exponential(x)
-      ROOT results = (f32[3], f32[3]) tuple(board, reward)
-    }}
-    second {{
-      x = f32[3] parameter(0)
-      board = f32[3] sine(x)
-      reward = f32[3] cosine(x)
-      ROOT results = (f32[3], f32[3]) tuple(board, reward)
-    }}
-    ENTRY main {{
-      p = pred[] parameter(0)
-      x = f32[3] parameter(1)
-      both = (f32[3], f32[3]) conditional(p, x, x), true_computation=first, false_computation=second, {place}
-      one = f32[3] get-tuple-element(both), index=0, {place}
-      two = f32[3] get-tuple-element(both), index=1, {place}
-      twice = f32[3] add(one, one)
-      ROOT results = (f32[3], f32[3]) tuple(twice, two)
-    }}
-    """
-    assert "state = " not in xla2py.emit(text, sources=tmp_path, annotate="none").source

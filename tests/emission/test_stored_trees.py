@@ -6,46 +6,22 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.emission.test_sidecars import imported
 from xla2py.tests.targets.running import on_device
 from xla2py.transpile.hlo.literal_values import array_sha256, distinct_names
 from xla2py.transpile.hlo.parser import parse_module
 
 W, B, SEVEN = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([5, 6], np.float32), np.full(2, 7, np.float32)
-LOOP = """
-body {
-  p = (s32[], f32[2]) parameter(0)
-  i = s32[] get-tuple-element(p), index=0
-  x = f32[2] get-tuple-element(p), index=1
-  one = s32[] constant(1)
-  n = s32[] add(i, one)
-  b = f32[2] constant({5, 6})
-  y = f32[2] add(x, b)
-  ROOT t = (s32[], f32[2]) tuple(n, y)
-}
-condition {
-  p = (s32[], f32[2]) parameter(0)
-  i = s32[] get-tuple-element(p), index=0
-  three = s32[] constant(3)
-  ROOT c = pred[] compare(i, three), direction=LT
-}
-"""
-MAIN = """
-ENTRY main {
-  x = f32[2] parameter(0), metadata={op_name="x"}
-  w = f32[2,2] constant({{0, 1}, {2, 3}})
-  h = f32[2] dot(x, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
-"""
-PROGRAM = f"""HloModule step
-{LOOP}{MAIN}
-  zero = s32[] constant(0)
-  t = (s32[], f32[2]) tuple(zero, h)
-  l = (s32[], f32[2]) while(t), condition=condition, body=body
-  y = f32[2] get-tuple-element(l), index=1
-  seven = f32[2] constant({{7, 7}})
-  ROOT r = f32[2] add(y, seven)
-}}
-"""
+PROGRAM = counted_loop(
+    3,
+    {"h": "f32[2]"},
+    "b = f32[2] constant({5, 6})\nnew_h = f32[2] add(h, b)",
+    given="""x = f32[2] parameter(0), metadata={op_name="x"}
+    w = f32[2,2] constant({{0, 1}, {2, 3}})
+    h = f32[2] dot(x, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}""",
+    behind="seven = f32[2] constant({7, 7})\nROOT r = f32[2] add(h_end, seven)",
+)
 X = np.array([1, 2], np.float32)
 
 

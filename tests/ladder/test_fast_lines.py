@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
-from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax
+from xla2py.tests.ladder.fast_programs import kernels, rows_of, softmax
 from xla2py.tests.ladder.running import as_numpy, checked, needs_compiler, verdict
 from xla2py.tests.recording.lazy_jax import jax
 
@@ -41,63 +41,98 @@ def test_lines_are_one_kernel(shape, axis, said):
     assert verdict(module, [x], xla2py.emit(text).load().main(x)) == ""
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    ("shape", "axes", "said"),
-    [
-        ((3, 5, 7), (1,), "int at = column / 7 * 35 + row * 7 + column % 7;"),
-        ((3, 40, 50), (1, 2), "row_sum<256>"),
-        ((2, 3, 600, 5), (0, 1, 2), "column_sum<128, 8>"),
-        ((6, 1, 7), (0, 1, 2), "row_sum<32>"),
-    ],
-)
-def test_axes_beside_each_other_are_lines(shape, axes, said):
+def scaled(axes):
     def normalised(x, scale):
         return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1) * scale
 
-    arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, shape[-1:])]
-    emitted = as_numpy(normalised, *arguments)
-    assert len(kernels(emitted)) == 1
-    assert said in emitted.source
+    return normalised
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    ("shape", "axes", "said"),
-    [
-        ((3, 4, 5), (0, 2), "int at = column / 5 * 20 + row * 5 + column % 5;"),
-        ((2, 6, 5, 7), (0, 2, 3), "int at = column / 35 * 210 + row * 35 + column % 35;"),
-        ((2, 3, 30, 40), (0, 2, 3), "for (int k = 0; k < 8; k++) {"),
-        ((6, 5, 3, 4), (0, 2), "int at = row / 3 * 60 + column / 4 * 12 + row % 3 * 4 + column % 4;"),
-        (
-            (4, 2, 3, 2, 5),
-            (1, 3),
-            "int at = column / 15 * 60 + row / 2 * 30 + column / 5 % 3 * 10 + row % 2 * 5 + column % 5",
-        ),
-        ((3, 1, 4, 1, 5), (0, 1, 4), "int at = column / 5 * 20 + row * 5 + column % 5;"),
-        ((40, 3, 9000), (0, 2), "peak_parts.max(axis=-1)"),
-        ((20, 12, 30, 5), (0, 2), "column_sum<32, 32>"),
-    ],
-)
-def test_axes_apart_are_lines(shape, axes, said):
-    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-
+def centred(axes):
     def normalised(x, scale):
         return (x - x.mean(axes, keepdims=True)) * scale, abs(x * 2).max(axes)
 
-    arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, kept)]
-    emitted = as_numpy(normalised, *arguments)
-    assert said in emitted.source
+    return normalised
+
+
+def normed(name, axes):
+    return lambda x: (x - x.mean(axes, keepdims=True)) / getattr(jax.numpy, name)(x, axes, keepdims=True)
+
+
+def both(x):
+    rows = jax.nn.softmax(x, 1)
+    return rows / rows.sum(0)
+
+
+def apart(shape, axes):
+    """The axes and the shapes of an array and of what is kept of it."""
+    return axes, (shape, tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
+
+
+# What is computed of arrays of some shapes, what its text says, and how many kernels it has.
+LINES = {
+    "axes beside each other": [
+        (scaled((1,)), ((3, 5, 7), (7,)), "int at = column / 7 * 35 + row * 7 + column % 7;", 1),
+        (scaled((1, 2)), ((3, 40, 50), (50,)), "row_sum<256>", 1),
+        (scaled((0, 1, 2)), ((2, 3, 600, 5), (5,)), "column_sum<128, 8>", 1),
+        (scaled((0, 1, 2)), ((6, 1, 7), (7,)), "row_sum<32>", 1),
+    ],
+    "axes apart": [
+        (centred(axes), shapes, said, None)
+        for (axes, shapes), said in (
+            (apart((3, 4, 5), (0, 2)), "int at = column / 5 * 20 + row * 5 + column % 5;"),
+            (apart((2, 6, 5, 7), (0, 2, 3)), "int at = column / 35 * 210 + row * 35 + column % 35;"),
+            (apart((2, 3, 30, 40), (0, 2, 3)), "for (int k = 0; k < 8; k++) {"),
+            (apart((6, 5, 3, 4), (0, 2)), "int at = row / 3 * 60 + column / 4 * 12 + row % 3 * 4 + column % 4;"),
+            (apart((4, 2, 3, 2, 5), (1, 3)), " / 15 * 60 + row / 2 * 30 + column / 5 % 3 * 10 + row % 2 * 5 + column"),
+            (apart((3, 1, 4, 1, 5), (0, 1, 4)), "int at = column / 5 * 20 + row * 5 + column % 5;"),
+            (apart((40, 3, 9000), (0, 2)), "peak_parts.max(axis=-1)"),
+            (apart((20, 12, 30, 5), (0, 2)), "column_sum<32, 32>"),
+        )
+    ],
+    "along other axes": [(both, ((4, 6),), "", 2)],
+    "parts that the library reduces": [
+        (lambda x: abs(x).sum(), ((600, 700),), "grid=(1, 52)", 1),
+        (lambda x: abs(x).mean((1, 2)), ((3, 300, 900),), "blockIdx.y * 1024 + threadIdx.x; column < 270000; ", 1),
+        (lambda x: abs(x).max(0), ((9000, 40),), "peak_parts_kernel(x).max(axis=-1)", 1),
+        (lambda x: jax.nn.softmax(x).max(), ((60, 70),), "peak_parts_kernel(x).max()", 1),
+        (lambda x: jax.nn.softmax(x, 1).mean((0, 1)), ((6, 70, 3),), "mean_parts_kernel(x).sum(axis=0)", 1),
+        (
+            lambda x: jax.nn.softmax(x, 1).sum((1, 2), keepdims=True),
+            ((2, 3, 4),),
+            "total_parts_kernel(x).sum(axis=-1, keepdims=True)",
+            1,
+        ),
+    ],
+    "variances of long lines": [
+        (normed(name, axes), (shape,), "RowKernel(", None)
+        for name in ("var", "std")
+        for shape, axes in (((600, 700), (0, 1)), ((9000, 40), (0,)), ((3, 700, 400), (1, 2)))
+    ],
+    "rows of a warp or less": [
+        (lambda x: ((x * x).sum(1), abs(x).max(1)), (shape,), "RowKernel(", None)
+        for shape in ((64, 16), (60, 16), (32, 4), (8, 8), (7, 32), (128, 2), (5, 7))
+    ],
+    "a reduction that must come first": [  # beside the lines that it reads a result of
+        (function, ((5, 7), (5,), (3, 4)), "", None)
+        for function in (
+            lambda x, y, w: jax.numpy.where(y > 0, x.sum(1), w.sum()),
+            lambda x, y, w: (x.max(1) * w.max() - y, w.max()),
+            lambda x, y, w: (jax.numpy.where(y > 0, x.sum(1), w.sum()) * 2, x * w.sum()),
+        )
+    ],
+}
 
 
 @needs_compiler
-def test_reductions_along_other_axes_are_other_kernels():
-    def both(x):
-        rows = jax.nn.softmax(x, 1)
-        return rows / rows.sum(0)
-
-    emitted = as_numpy(both, TABLE)
-    assert len(kernels(emitted)) == 2
+@pytest.mark.parametrize("row", [pytest.param(row, id=name) for name, rows in LINES.items() for row in rows])
+def test_lines_are_kernels(row):
+    function, shapes, said, count = row
+    arguments = [np.random.default_rng(k).normal(0.2, 1, shape).astype(np.float32) for k, shape in enumerate(shapes)]
+    emitted = as_numpy(function, *arguments, format=False)
+    assert said in emitted.source
+    assert count is None or len(kernels(emitted)) == count
+    assert ".var(" not in emitted.source and ".std(" not in emitted.source
 
 
 @needs_compiler
@@ -120,47 +155,6 @@ def test_lines_of_other_types(axis, dtype):
 def test_results_have_names_of_their_own_in_memory():
     text, x = softmax(5, 3).replace("x = f32", "ratio_out = f32").replace("(x, ", "(ratio_out, "), rows_of((5, 3))
     assert verdict(xla2py.emit(text, "cupy", style="fast"), [x], xla2py.emit(text).load().main(x)) == ""
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("function", "shape", "said"),
-    [
-        (lambda x: abs(x).sum(), (600, 700), "grid=(1, 52)"),
-        (
-            lambda x: abs(x).mean((1, 2)),
-            (3, 300, 900),
-            "int column = blockIdx.y * 1024 + threadIdx.x; column < 270000; ",
-        ),
-        (lambda x: abs(x).max(0), (9000, 40), "peak_parts_kernel(x).max(axis=-1)"),
-        (lambda x: jax.nn.softmax(x).max(), (60, 70), "peak_parts_kernel(x).max()"),
-        (lambda x: jax.nn.softmax(x, 1).mean((0, 1)), (6, 70, 3), "mean_parts_kernel(x).sum(axis=0)"),
-        (
-            lambda x: jax.nn.softmax(x, 1).sum((1, 2), keepdims=True),
-            (2, 3, 4),
-            "total_parts_kernel(x).sum(axis=-1, keepdims=True)",
-        ),
-    ],
-)
-def test_parts_of_reductions_are_reduced_by_the_library(function, shape, said):
-    x = np.random.default_rng(8).normal(size=shape).astype(np.float32)
-    emitted = as_numpy(function, x, format=False)
-    assert said in emitted.source
-    assert emitted.source.count("_kernel = RowKernel(") == 1
-
-
-@needs_compiler
-@pytest.mark.parametrize(("shape", "axes"), [((600, 700), (0, 1)), ((9000, 40), (0,)), ((3, 700, 400), (1, 2))])
-@pytest.mark.parametrize("name", ["var", "std"])
-def test_variances_of_long_lines_are_means_of_squares(name, shape, axes):
-    x = np.random.default_rng(9).normal(0.2, 1, shape).astype(np.float32)
-    module = xla2py.from_jax(
-        lambda x: (x - x.mean(axes, keepdims=True)) / getattr(jax.numpy, name)(x, axes, keepdims=True), x
-    )
-    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
-    assert "RowKernel(" in emitted.source
-    assert f".{name}(" not in emitted.source
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -193,29 +187,6 @@ def test_lines_that_are_too_much_for_a_block_are_shared():
     assert "x.max(axis=-1, keepdims=True)" in source
     assert "grid=(2, 33)" in source
     assert "total_parts.sum(axis=-1)" in source
-
-
-@needs_compiler
-@pytest.mark.parametrize("shape", [(64, 16), (60, 16), (32, 4), (8, 8), (7, 32), (128, 2), (5, 7)])
-def test_rows_of_a_warp_or_less_give_a_number_each(shape):
-    x = np.random.default_rng(12).normal(size=shape).astype(np.float32)
-    emitted = as_numpy(lambda x: ((x * x).sum(1), abs(x).max(1)), x)
-    assert "RowKernel(" in emitted.source
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y, w: jax.numpy.where(y > 0, x.sum(1), w.sum()),
-        lambda x, y, w: (x.max(1) * w.max() - y, w.max()),
-        lambda x, y, w: (jax.numpy.where(y > 0, x.sum(1), w.sum()) * 2, x * w.sum()),
-    ],
-)
-def test_what_waits_for_another_reduction_counts_its_own_elements(function):
-    """Beside the lines that it reads a result of, there is a reduction that must come first."""
-    arguments = [np.random.default_rng(13).normal(size=size).astype(np.float32) for size in ((5, 7), 5, (3, 4))]
-    as_numpy(function, *arguments)
 
 
 @needs_compiler

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.passes.raising import ROUNDED
 from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
@@ -33,44 +34,21 @@ level_{number} {{
   ROOT r = f32[4] maximum(a, b)
 }}
 """
-CALL = """
-ENTRY main {{
-  x = f32[4] parameter(0)
-  ROOT r = f32[4] call(x), to_apply=level_{last}
-}}
-"""
-LOOP = """
-condition {{
-  state = (s32[], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(state), index=0
-  n = s32[] constant(5)
-  ROOT r = pred[] compare(i, n), direction=LT
-}}
-
-body {{
-  state = (s32[], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(state), index=0
-  x = f32[4] get-tuple-element(state), index=1
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  y = f32[4] call(x), to_apply=level_{last}
-  ROOT r = (s32[], f32[4]) tuple(next, y)
-}}
-
-ENTRY main {{
-  x = f32[4] parameter(0)
-  zero = s32[] constant(0)
-  state = (s32[], f32[4]) tuple(zero, x)
-  last = (s32[], f32[4]) while(state), condition=condition, body=body
-  ROOT r = f32[4] get-tuple-element(last), index=1
-}}
-"""
+CALL = "HloModule m\nCALLED\nENTRY main { x = f32[4] parameter(0)  ROOT r = f32[4] call(x), to_apply=level_LAST }"
+LOOP = counted_loop(
+    5,
+    {"x": "f32[4]"},
+    "new_x = f32[4] call(x), to_apply=level_LAST",
+    given="x = f32[4] parameter(0)",
+    behind="ROOT r = f32[4] copy(x_end)",
+    head="CALLED",
+)
 ENTRIES = {"call": CALL, "loop": LOOP}
 
 
 def nested(entry: str, levels: int) -> str:
     called = (NEXT.format(number=number, below=number - 1) for number in range(1, levels + 1))
-    return "".join(["HloModule nested\n", FIRST, *called, entry.format(last=levels)])
+    return entry.replace("CALLED", "".join([FIRST, *called])).replace("LAST", str(levels))
 
 
 @pytest.mark.parametrize(("entry", "style", "target"), crossed(ENTRIES, ["readable", "fast"], ["numpy", "cupy"]))

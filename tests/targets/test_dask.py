@@ -5,42 +5,31 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.targets.running import differences, on_dask, on_numpy, run, uneven
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 
-ROTATED = """HloModule m
-more { s = (s32[], f32[6], f32[6]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  five = s32[] constant(5)
-  ROOT r = pred[] compare(i, five), direction=LT }
-step { s = (s32[], f32[6], f32[6]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  x = f32[6] get-tuple-element(s), index=1
-  y = f32[6] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  half = f32[] constant(0.5)
-  next = s32[] add(i, one)
-  head = f32[1] slice(x), slice={[0:1]}
-  tail = f32[5] slice(x), slice={[1:6]}
-  turned = f32[6] concatenate(tail, head), dimensions={0}
-  inner = f32[4] slice(y), slice={[1:5]}
-  framed = f32[6] pad(inner, half), padding=1_1
-  ROOT t = (s32[], f32[6], f32[6]) tuple(next, framed, turned) }
-ENTRY main {
-  x = f32[6] parameter(0)
-  y = f32[6] parameter(1)
-  zero = s32[] constant(0)
-  start = (s32[], f32[6], f32[6]) tuple(zero, x, y)
-  ROOT end = (s32[], f32[6], f32[6]) while(start), condition=more, body=step
-}
-"""
+ROTATED = counted_loop(
+    5,
+    {"x": "f32[6]", "y": "f32[6]"},
+    """
+    half = f32[] constant(0.5)
+    head = f32[1] slice(x), slice={[0:1]}
+    tail = f32[5] slice(x), slice={[1:6]}
+    new_y = f32[6] concatenate(tail, head), dimensions={0}
+    inner = f32[4] slice(y), slice={[1:5]}
+    new_x = f32[6] pad(inner, half), padding=1_1
+    """,
+    given="x = f32[6] parameter(0)  y = f32[6] parameter(1)",
+    behind="ROOT r = (f32[6], f32[6]) tuple(x_end, y_end)",
+)
 
 
 def test_a_loop_that_joins_does_not_shred_its_arrays():
     given = [np.arange(6, dtype=np.float32), -np.arange(6, dtype=np.float32)]
-    _, x, y = run(ROTATED, "dask", given, uneven)
+    x, y = run(ROTATED, "dask", given, uneven)
     assert max(x.npartitions, y.npartitions) <= 2
     assert differences(on_numpy(ROTATED, given), on_dask(ROTATED, given, uneven)) == []
 
@@ -101,34 +90,18 @@ def test_what_finds_unknown_sizes_is_said(program, nested, arguments):
     assert main(arguments(x.compute_chunk_sizes())).shape == (3, 2)
 
 
-TWO_OUTPUTS = """
-body {
-  s = (s32[], f32[3], f32[3]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[3] get-tuple-element(s), index=1
-  b = f32[3] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  seven = f32[1] constant({7})
-  eight = f32[1] constant({8})
-  c = f32[3] dynamic-update-slice(a, seven, i)
-  d = f32[3] dynamic-update-slice(b, eight, i)
-  ROOT t = (s32[], f32[3], f32[3]) tuple(next, c, d)
-}
-cond { s = (s32[], f32[3], f32[3]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(2)
-  ROOT less = pred[] compare(i, n), direction=LT }
-ENTRY e {
-  x = f32[3] parameter(0)
-  zero = s32[] constant(0)
-  start = (s32[], f32[3], f32[3]) tuple(zero, x, x)
-  r = (s32[], f32[3], f32[3]) while(start), condition=cond, body=body
-  a = f32[3] get-tuple-element(r), index=1
-  b = f32[3] get-tuple-element(r), index=2
-  ROOT both = (f32[3], f32[3]) tuple(a, b)
-}
-"""
+TWO_OUTPUTS = counted_loop(
+    2,
+    {"a": "f32[3]", "b": "f32[3]"},
+    """
+    seven = f32[1] constant({7})
+    eight = f32[1] constant({8})
+    new_a = f32[3] dynamic-update-slice(a, seven, i)
+    new_b = f32[3] dynamic-update-slice(b, eight, i)
+    """,
+    given="a = f32[3] parameter(0)  b = f32[3] copy(a)",
+    behind="ROOT both = (f32[3], f32[3]) tuple(a_end, b_end)",
+)
 
 
 def test_copies_of_one_array_that_a_loop_writes_into_stay_two():

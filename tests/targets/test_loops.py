@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.targets.running import differences, on_dask, on_numpy
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -11,52 +12,33 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 def scan(place: str, *, also_reads: bool = False) -> str:
     """A state, and what it was after each step; steps take row ``place`` of 40."""
-    stacked = "before" if also_reads else "new"
-    return f"""HloModule scan
-body {{
-  carried = (s32[], f32[6], f32[40,6], f32[40,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  h = f32[6] get-tuple-element(carried), index=1
-  xs = f32[40,6] get-tuple-element(carried), index=2
-  out = f32[40,6] get-tuple-element(carried), index=3
-  zero = s32[] constant(0)
-  one = s32[] constant(1)
-  last = s32[] constant(39)
-  backward = s32[] subtract(last, i)
-  row = f32[1,6] dynamic-slice(xs, {place}, zero), dynamic_slice_sizes={{1,6}}
-  x = f32[6] reshape(row)
-  half = f32[] constant(0.5)
-  halves = f32[6] broadcast(half), dimensions={{}}
-  scaled = f32[6] multiply(h, halves)
-  moved = f32[6] add(scaled, x)
-  new = f32[6] tanh(moved)
-  kept = f32[1,6] dynamic-slice(out, {place}, zero), dynamic_slice_sizes={{1,6}}
-  earlier = f32[6] reshape(kept)
-  before = f32[6] add(earlier, new)
-  result = f32[1,6] reshape({stacked})
-  stored = f32[40,6] dynamic-update-slice(out, result, {place}, zero)
-  next = s32[] add(i, one)
-  ROOT r = (s32[], f32[6], f32[40,6], f32[40,6]) tuple(next, new, xs, stored)
-}}
-condition {{
-  carried = (s32[], f32[6], f32[40,6], f32[40,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  n = s32[] constant(40)
-  ROOT more = pred[] compare(i, n), direction=LT
-}}
-ENTRY main {{
-  xs = f32[40,6] parameter(0)
-  h = f32[6] parameter(1)
-  start = s32[] constant(0)
-  value = f32[] constant(1)
-  out = f32[40,6] broadcast(value), dimensions={{}}
-  first = (s32[], f32[6], f32[40,6], f32[40,6]) tuple(start, h, xs, out)
-  looped = (s32[], f32[6], f32[40,6], f32[40,6]) while(first), condition=condition, body=body
-  state = f32[6] get-tuple-element(looped), index=1
-  states = f32[40,6] get-tuple-element(looped), index=3
-  ROOT r = (f32[6], f32[40,6]) tuple(state, states)
-}}
-"""
+    stacked = "before" if also_reads else "new_h"
+    return counted_loop(
+        40,
+        {"h": "f32[6]", "xs": "f32[40,6]", "out": "f32[40,6]"},
+        f"""
+        zero = s32[] constant(0)
+        last = s32[] constant(39)
+        backward = s32[] subtract(last, i)
+        row = f32[1,6] dynamic-slice(xs, {place}, zero), dynamic_slice_sizes={{1,6}}
+        x = f32[6] reshape(row)
+        half = f32[] constant(0.5)
+        halves = f32[6] broadcast(half), dimensions={{}}
+        scaled = f32[6] multiply(h, halves)
+        moved = f32[6] add(scaled, x)
+        new_h = f32[6] tanh(moved)
+        kept = f32[1,6] dynamic-slice(out, {place}, zero), dynamic_slice_sizes={{1,6}}
+        earlier = f32[6] reshape(kept)
+        before = f32[6] add(earlier, new_h)
+        result = f32[1,6] reshape({stacked})
+        new_out = f32[40,6] dynamic-update-slice(out, result, {place}, zero)
+        """,
+        given="""xs = f32[40,6] parameter(0)
+        h = f32[6] parameter(1)
+        value = f32[] constant(1)
+        out = f32[40,6] broadcast(value), dimensions={}""",
+        behind="ROOT r = (f32[6], f32[40,6]) tuple(h_end, out_end)",
+    )
 
 
 @pytest.mark.parametrize("chunks", ["1", "7", "64B", "256B", "1MiB"])
@@ -74,41 +56,22 @@ def test_states_of_a_scan_are_those_of_numpy(text: str, chunks: str) -> None:
 
 def writes(place: str) -> str:
     """A loop that only writes rows, at places that are computed, into an array that is cut along both axes."""
-    return f"""HloModule writes
-body {{
-  carried = (s32[], f32[40,6], s32[5], f32[5,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  x = f32[40,6] get-tuple-element(carried), index=1
-  places = s32[5] get-tuple-element(carried), index=2
-  rows = f32[5,6] get-tuple-element(carried), index=3
-  zero = s32[] constant(0)
-  one = s32[] constant(1)
-  seven = s32[] constant(7)
-  square = s32[] multiply(i, i)
-  counted = s32[] remainder(square, seven)
-  found = s32[1] dynamic-slice(places, i), dynamic_slice_sizes={{1}}
-  given = s32[] reshape(found)
-  row = f32[1,6] dynamic-slice(rows, i, zero), dynamic_slice_sizes={{1,6}}
-  stored = f32[40,6] dynamic-update-slice(x, row, {place}, zero)
-  next = s32[] add(i, one)
-  ROOT r = (s32[], f32[40,6], s32[5], f32[5,6]) tuple(next, stored, places, rows)
-}}
-condition {{
-  carried = (s32[], f32[40,6], s32[5], f32[5,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  n = s32[] constant(5)
-  ROOT more = pred[] compare(i, n), direction=LT
-}}
-ENTRY main {{
-  x = f32[40,6] parameter(0)
-  places = s32[5] parameter(1)
-  rows = f32[5,6] parameter(2)
-  start = s32[] constant(0)
-  first = (s32[], f32[40,6], s32[5], f32[5,6]) tuple(start, x, places, rows)
-  looped = (s32[], f32[40,6], s32[5], f32[5,6]) while(first), condition=condition, body=body
-  ROOT r = f32[40,6] get-tuple-element(looped), index=1
-}}
-"""
+    return counted_loop(
+        5,
+        {"x": "f32[40,6]", "places": "s32[5]", "rows": "f32[5,6]"},
+        f"""
+        zero = s32[] constant(0)
+        seven = s32[] constant(7)
+        square = s32[] multiply(i, i)
+        counted = s32[] remainder(square, seven)
+        found = s32[1] dynamic-slice(places, i), dynamic_slice_sizes={{1}}
+        given = s32[] reshape(found)
+        row = f32[1,6] dynamic-slice(rows, i, zero), dynamic_slice_sizes={{1,6}}
+        new_x = f32[40,6] dynamic-update-slice(x, row, {place}, zero)
+        """,
+        given="x = f32[40,6] parameter(0)  places = s32[5] parameter(1)  rows = f32[5,6] parameter(2)",
+        behind="ROOT r = f32[40,6] copy(x_end)",
+    )
 
 
 def written(place: str) -> tuple[str, list[np.ndarray]]:
@@ -136,38 +99,21 @@ def test_a_loop_within_one_task_changes_its_own_copy():
     assert differences([wanted], [found]) == []
 
 
-TRAINING = """HloModule training
-add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
-body {
-  carried = (s32[], f32[6], f32[40,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  w = f32[6] get-tuple-element(carried), index=1
-  x = f32[40,6] get-tuple-element(carried), index=2
-  one = s32[] constant(1)
-  zero = f32[] constant(0)
-  features = f32[40,6] tanh(x)
-  weights = f32[40,6] broadcast(w), dimensions={1}
-  weighted = f32[40,6] multiply(features, weights)
-  total = f32[6] reduce(weighted, zero), dimensions={0}, to_apply=add
-  new = f32[6] tanh(total)
-  next = s32[] add(i, one)
-  ROOT r = (s32[], f32[6], f32[40,6]) tuple(next, new, x)
-}
-condition {
-  carried = (s32[], f32[6], f32[40,6]) parameter(0)
-  i = s32[] get-tuple-element(carried), index=0
-  n = s32[] constant(3)
-  ROOT more = pred[] compare(i, n), direction=LT
-}
-ENTRY main {
-  x = f32[40,6] parameter(0)
-  w = f32[6] parameter(1)
-  start = s32[] constant(0)
-  first = (s32[], f32[6], f32[40,6]) tuple(start, w, x)
-  looped = (s32[], f32[6], f32[40,6]) while(first), condition=condition, body=body
-  ROOT r = f32[6] get-tuple-element(looped), index=1
-}
-"""
+TRAINING = counted_loop(
+    3,
+    {"w": "f32[6]", "x": "f32[40,6]"},
+    """
+    zero = f32[] constant(0)
+    features = f32[40,6] tanh(x)
+    weights = f32[40,6] broadcast(w), dimensions={1}
+    weighted = f32[40,6] multiply(features, weights)
+    total = f32[6] reduce(weighted, zero), dimensions={0}, to_apply=add
+    new_w = f32[6] tanh(total)
+    """,
+    given="x = f32[40,6] parameter(0)  w = f32[6] parameter(1)",
+    behind="ROOT r = f32[6] copy(w_end)",
+    head="add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }",
+)
 
 
 def test_what_is_cut_is_computed_again_in_each_step():

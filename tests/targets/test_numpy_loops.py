@@ -10,6 +10,7 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import as_in_xla, differences, is_of_loops, kernels, rounds
 
@@ -85,85 +86,57 @@ def test_rounds_of_each_element_stand_in_short_loops():
 
 # -- loops as HLO has them
 
-ROUNDS = """below { t = (s32[], f32[], f32[8], f32[5,8]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  n = s32[] constant(5)
-  ROOT r = pred[] compare(i, n), direction=LT }
-advance { t = (s32[], f32[], f32[8], f32[5,8]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  s = f32[] get-tuple-element(t), index=1
-  x = f32[8] get-tuple-element(t), index=2
-  rows = f32[5,8] get-tuple-element(t), index=3
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  tenth = f32[] constant(0.1)
-  u = f32[] multiply(s, tenth)
-  v = f32[] add(u, tenth)
-  vs = f32[8] broadcast(v), dimensions={}
-  z = s32[] constant(0)
-  row = f32[1,8] dynamic-slice(rows, i, z), dynamic_slice_sizes={1,8}
-  flat = f32[8] reshape(row)
-  y = f32[8] multiply(x, vs)
-  w = f32[8] add(y, flat)
-  new = f32[1,8] reshape(w)
-  made = f32[5,8] dynamic-update-slice(rows, new, i, z)
-  ROOT r = (s32[], f32[], f32[8], f32[5,8]) tuple(j, v, w, made) }
-ENTRY main { s = f32[] parameter(0)
-  x = f32[8] parameter(1)
-  rows = f32[5,8] parameter(2)
-  zero = s32[] constant(0)
-  t = (s32[], f32[], f32[8], f32[5,8]) tuple(zero, s, x, rows)
-  w = (s32[], f32[], f32[8], f32[5,8]) while(t), condition=below, body=advance
-  a = f32[] get-tuple-element(w), index=1
-  b = f32[8] get-tuple-element(w), index=2
-  c = f32[5,8] get-tuple-element(w), index=3
-  ROOT r = (f32[], f32[8], f32[5,8]) tuple(a, b, c) }
-"""
+ROUNDS = counted_loop(
+    5,
+    {"s": "f32[]", "x": "f32[8]", "rows": "f32[5,8]"},
+    """
+    tenth = f32[] constant(0.1)
+    u = f32[] multiply(s, tenth)
+    new_s = f32[] add(u, tenth)
+    vs = f32[8] broadcast(new_s), dimensions={}
+    z = s32[] constant(0)
+    row = f32[1,8] dynamic-slice(rows, i, z), dynamic_slice_sizes={1,8}
+    flat = f32[8] reshape(row)
+    y = f32[8] multiply(x, vs)
+    new_x = f32[8] add(y, flat)
+    new = f32[1,8] reshape(new_x)
+    new_rows = f32[5,8] dynamic-update-slice(rows, new, i, z)
+    """,
+    given="s = f32[] parameter(0)  x = f32[8] parameter(1)  rows = f32[5,8] parameter(2)",
+    behind="ROOT r = (f32[], f32[8], f32[5,8]) tuple(s_end, x_end, rows_end)",
+)
 
 
 def test_a_loop_is_one_function():
-    module = xla2py.emit("HloModule m\n" + ROUNDS, style="fast", format=False, checks=False)
+    module = xla2py.emit(ROUNDS, style="fast", format=False, checks=False)
     assert any(map(is_of_loops, kernels(module)))
     main = module.source[module.source.index("def main(") :]
     assert "for " not in main[: main.index("return")]
     rng = np.random.default_rng(1)
     arguments = [rng.normal(size=shape).astype(np.float32) for shape in ((), (8,), (5, 8))]
     before = [array.copy() for array in arguments]
-    assert differences("HloModule m\n" + ROUNDS, arguments, module) == []
+    assert differences(ROUNDS, arguments, module) == []
     assert all(map(np.array_equal, arguments, before))  # what the caller has is not written into
 
 
 def test_numbers_of_a_loop_keep_their_types():
     """Numba would count in float64, and integers beyond 32 bits."""
-    text = """HloModule m
-below { t = (s32[], u32[], f32[]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  n = s32[] constant(40)
-  ROOT r = pred[] compare(i, n), direction=LT }
-advance { t = (s32[], u32[], f32[]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  a = u32[] get-tuple-element(t), index=1
-  x = f32[] get-tuple-element(t), index=2
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  m = u32[] constant(1664525)
-  c = u32[] constant(1013904223)
-  am = u32[] multiply(a, m)
-  b = u32[] add(am, c)
-  bf = f32[] convert(b)
-  third = f32[] constant(0.333)
-  xs = f32[] multiply(x, third)
-  y = f32[] add(xs, bf)
-  ROOT r = (s32[], u32[], f32[]) tuple(j, b, y) }
-ENTRY main { a = u32[] parameter(0)
-  x = f32[] parameter(1)
-  zero = s32[] constant(0)
-  t = (s32[], u32[], f32[]) tuple(zero, a, x)
-  w = (s32[], u32[], f32[]) while(t), condition=below, body=advance
-  b = u32[] get-tuple-element(w), index=1
-  y = f32[] get-tuple-element(w), index=2
-  ROOT r = (u32[], f32[]) tuple(b, y) }
-"""
+    text = counted_loop(
+        40,
+        {"a": "u32[]", "x": "f32[]"},
+        """
+        m = u32[] constant(1664525)
+        c = u32[] constant(1013904223)
+        am = u32[] multiply(a, m)
+        new_a = u32[] add(am, c)
+        bf = f32[] convert(new_a)
+        third = f32[] constant(0.333)
+        xs = f32[] multiply(x, third)
+        new_x = f32[] add(xs, bf)
+        """,
+        given="a = u32[] parameter(0)  x = f32[] parameter(1)",
+        behind="ROOT r = (u32[], f32[]) tuple(a_end, x_end)",
+    )
     module = xla2py.emit(text, style="fast", format=False, checks=False)
     assert len(kernels(module)) == 1
     assert differences(text, [np.uint32(7), np.float32(1.5)], module) == []
@@ -173,35 +146,24 @@ ENTRY main { a = u32[] parameter(0)
 
 def test_unsigned_numbers_of_a_loop_meet_no_signed_constants():
     """Numba would make floats of the two."""
-    text = """HloModule m
-below { t = (s32[], u8[], u8[], u8[]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  n = s32[] constant(40)
-  ROOT r = pred[] compare(i, n), direction=LT }
-advance { t = (s32[], u8[], u8[], u8[]) parameter(0)
-  i = s32[] get-tuple-element(t), index=0
-  a = u8[] get-tuple-element(t), index=1
-  b = u8[] get-tuple-element(t), index=2
-  c = u8[] get-tuple-element(t), index=3
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  bit = u8[] constant(64)
-  x = u8[] or(c, bit)
-  y = u8[] maximum(c, b)
-  z = u8[] xor(a, y)
-  ROOT r = (s32[], u8[], u8[], u8[]) tuple(j, z, x, y) }
-ENTRY main { a = u8[] parameter(0)
-  zero = s32[] constant(0)
-  t = (s32[], u8[], u8[], u8[]) tuple(zero, a, a, a)
-  w = (s32[], u8[], u8[], u8[]) while(t), condition=below, body=advance
-  ROOT r = u8[] get-tuple-element(w), index=1 }
-"""
+    text = counted_loop(
+        40,
+        {"a": "u8[]", "b": "u8[]", "c": "u8[]"},
+        """
+        bit = u8[] constant(64)
+        new_b = u8[] or(c, bit)
+        new_c = u8[] maximum(c, b)
+        new_a = u8[] xor(a, new_c)
+        """,
+        given="a = u8[] parameter(0)  b = u8[] copy(a)  c = u8[] copy(a)",
+        behind="ROOT r = u8[] copy(a_end)",
+    )
     assert differences(text, [np.uint8(5)]) == []
 
 
 def test_a_loop_with_what_numba_lacks_stays_where_it_is():
     text = ROUNDS.replace("f32[8] multiply(x, vs)", "f32[8] reduce-precision(x), exponent_bits=5, mantissa_bits=2")
-    module = xla2py.emit("HloModule m\n" + text.replace("f32", "f64"), style="fast", format=False)
+    module = xla2py.emit(text.replace("f32", "f64"), style="fast", format=False)
     assert "njit" not in module.source
 
 
