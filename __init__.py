@@ -15,13 +15,10 @@ from .transpile.collection import collection_paused
 from .transpile.version import VERSION
 
 if TYPE_CHECKING:
-    from .transpile.emission import GeneratedModule as GeneratedModule
-    from .transpile.emission import emit as emit
+    from .transpile.emission import GeneratedModule as GeneratedModule, emit as emit
     from .transpile.equivalence.checking import check as check
     from .transpile.equivalence.reports.results import CheckReport as CheckReport
-    from .transpile.frontends import array as array
-    from .transpile.frontends import from_jax as from_jax
-    from .transpile.frontends import load as load
+    from .transpile.frontends import array as array, from_jax as from_jax, load as load
     from .transpile.hlo.builder import XlaBuilder as XlaBuilder
     from .transpile.hlo.ir import HloModule as HloModule
     from .transpile.vendoring.packages import package as package

@@ -30,9 +30,7 @@ from ..transpile.options import SETTINGS
 from ..transpile.passes import PIPELINE
 from ..transpile.target import load_target, target_names
 from .builder import page as builder_page
-from .custom_calls import HEADINGS as CALLS_HEADINGS
-from .custom_calls import INTRODUCTION as CALLS_INTRODUCTION
-from .custom_calls import rows as custom_calls
+from .custom_calls import HEADINGS as CALLS_HEADINGS, INTRODUCTION as CALLS_INTRODUCTION, rows as custom_calls
 from .edges import page as edges_page
 from .library_programs import page as library_page
 from .reading import page as reading_page

@@ -15,8 +15,7 @@ from xla2py.tests.recording.tools import strict_types
 from xla2py.tests.whole import is_whole
 from xla2py.transpile import cli, compilation
 from xla2py.transpile.compilation import stages
-from xla2py.transpile.equivalence.reference import xla as xla_reference
-from xla2py.transpile.equivalence.reference import xla_process as reference_process
+from xla2py.transpile.equivalence.reference import xla as xla_reference, xla_process as reference_process
 from xla2py.transpile.equivalence.reference.participants import Workers
 from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 from xla2py.transpile.kernels.verifier import verify_kernels

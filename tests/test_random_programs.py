@@ -4,8 +4,7 @@ A hundred of each family, and in ``make prove`` a thousand, which take half an h
 """
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from xla2py.tests.strategies import FAMILIES, batch_text, programs, random_program
 from xla2py.tests.strategies.differential import BATCH, EXACT, failures

@@ -7,8 +7,6 @@ can be captured: ``gemm`` calls it without CuPy (``templates/cupy/prelude/graphs
 
 from __future__ import annotations
 
-from math import prod
-
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function
 from ...transpile.array.scalars import is_known_on_host
@@ -67,7 +65,7 @@ def _goes_by_gemm(node: Node) -> bool:
 
 def _joined(node: Node) -> str | None:
     several, types = len(node.operands), {operand.element_type for operand in node.operands}
-    size = sum(prod(operand.shape) * operand.type.dtype.itemsize for operand in node.operands)
+    size = sum(operand.nbytes for operand in node.operands)
     return ADDRESSES if several > 8 and len(types) == 1 and size < several << 21 else None
 
 

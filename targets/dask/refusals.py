@@ -5,7 +5,7 @@ share.
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from .planning.nodes import bytes_of, name_of
+from .planning.nodes import name_of
 
 OPERATIONS = frozenset("median range std var".split())
 
@@ -29,7 +29,7 @@ LARGEST_TABLE = 16 << 20  # bytes of a table that each task may search
 
 def refuses(node: Node) -> str | None:
     """Return the reason why the Dask target does not support a node, or None if it does."""
-    if name_of(node) in ("search_sorted", "search_many") and bytes_of(node.operands[0]) > LARGEST_TABLE:
+    if name_of(node) in ("search_sorted", "search_many") and node.operands[0].nbytes > LARGEST_TABLE:
         return "each task would need the whole table"
     hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS
     return "it hides what can be computed in chunks" if hides else None

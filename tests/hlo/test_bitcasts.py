@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xla2py.tests.whole import much
 from xla2py.transpile.hlo.bitcasts import bitcast_as_reshape_transpose

@@ -3,8 +3,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xla2py.tests.whole import much
 from xla2py.transpile.hlo import indexing

@@ -1,8 +1,7 @@
 """The cursor: what it passes, and where its errors point."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xla2py.transpile.errors import HloSyntaxError
 from xla2py.transpile.hlo.lexer import INTEGER, MAX_NESTING, NAME, Cursor, escape, quote, unescape

@@ -3,8 +3,7 @@
 import time
 from pathlib import Path
 
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from xla2py.tests.hlo.mutations import findings, mutant
 from xla2py.tests.whole import much

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xla2py.templates.prelude import complex as complexes
-from xla2py.templates.prelude import conversion, floats, keys, special
+from xla2py.templates.prelude import complex as complexes, conversion, floats, keys, special
 from xla2py.transpile.array.node import Node
 from xla2py.transpile.kernels.scalars import OF_INTEGERS, SCALARS, Function
 

@@ -4,8 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.value import FULL, NEW

@@ -15,8 +15,7 @@ from xla2py.tests.recording.lazy_jax import Lowered, asked, is_asking, jax, name
 from xla2py.tests.recording.lines import placed, replaced
 from xla2py.tests.recording.questions import Question
 from xla2py.tests.recording.values import NoAnswerError
-from xla2py.transpile.frontends import free_arrays, loading
-from xla2py.transpile.frontends import jax as frontend
+from xla2py.transpile.frontends import free_arrays, jax as frontend, loading
 from xla2py.transpile.hlo.ir import Built, HloModule, Trees
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module

@@ -15,8 +15,7 @@ from xla2py.targets.dask.strategies import STRATEGIES
 from xla2py.templates import prelude
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.options import Options
-from xla2py.transpile.passes.to_array import ModuleLowering
-from xla2py.transpile.passes.to_array import Options as LoweringOptions
+from xla2py.transpile.passes.to_array import ModuleLowering, Options as LoweringOptions
 from xla2py.transpile.target import Limits, load_target
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT sum = f32[] add(a, b) }\n"

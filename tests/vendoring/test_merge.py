@@ -1,7 +1,6 @@
 """Three-way merge: laws for all texts, and cases a person would check by eye."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xla2py.transpile.vendoring.merge import has_conflicts, merge
 

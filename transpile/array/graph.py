@@ -100,6 +100,11 @@ class Graph:
             if node in self.results:
                 self.results.setdefault(new, self.results[node])
 
+    def valued(self, made: Node, node: Node, of: Graph) -> Node:
+        """Return ``made``, which has the value of the instructions that a node of the graph ``of`` stands for."""
+        self.results.setdefault(made, of.results.get(node, []))
+        return made
+
     @property
     def region(self) -> Region:
         """The region in which new nodes are made."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ class Node:
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements; 0 for a node that is not an array."""
+        return prod(self.shape) * self.element_type.dtype.itemsize if self.element_type is not None else 0
 
     @property
     def is_literal(self) -> bool:

@@ -39,8 +39,7 @@ from ..passes.outlining.by_dependence_chain import layers
 from ..passes.own_results import own_results
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
-from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
-from ..passes.to_array import Options as LoweringOptions
+from ..passes.to_array import LOWERING_CHOICES, ModuleLowering, Options as LoweringOptions
 from ..target import Kernels, Limits, Plan, Target
 
 HLO, ARRAY = "hlo", "array"  # the dialects

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .attribute_parsers import TEXT_PARSERS, parse_metadata
-from .attributes import AttributeKind as K
-from .attributes import AttributeSpec
+from .attributes import AttributeKind as K, AttributeSpec
 from .ir import Computation, Instruction, OpMetadata
 from .lexer import STRING, Cursor, quote
 from .literals import parse_shaped_literal

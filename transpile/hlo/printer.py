@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .attributes import AttributeKind as K
-from .attributes import Window
+from .attributes import AttributeKind as K, Window
 from .element_types import ElementType, Kind, from_dtype
 from .header import HEADER_ATTRIBUTES
 from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame, callees_first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import prod
 
 from ....transpile.array.node import Node
 from ....transpile.array.program import Function, Loop, Program, Store, roots, tree_nodes
@@ -157,7 +156,7 @@ def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
     computes at once, unless they would have too many chunks.
     """
     results = [result for result in tree_nodes(function.results) if result.element_type is not None]
-    sizes = {result: prod(result.shape) * result.type.dtype.itemsize for result in results}
+    sizes = {result: result.nbytes for result in results}
     if max(sizes.values(), default=0) <= CHUNK_BYTES:
         return frozenset()
     chunks, choices = propagated(classes, choose_chunk_sizes(classes, None, CHUNK_BYTES))

@@ -11,7 +11,7 @@ from ....transpile.array.program import Function
 from ....transpile.target import Phase, Plan
 from ..strategies import HOST_LOOP
 from .block_phases import BlockPhase
-from .nodes import bytes_of, is_argument
+from .nodes import is_argument
 from .phases import Schedule, node_of, nodes_of
 from .strategy import Cost
 
@@ -38,7 +38,7 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int, thread
             costs.append(cost)
             rows.append(_row(function, cost, nodes_of(phase), schedule.level(phase), times))
     arguments = [x for x in schedule.chunks.classes.nodes if is_argument(x) and x.element_type is not None]
-    whole = sum(bytes_of(x) for x in arguments if not schedule.chunks.is_cut(x))
+    whole = sum(x.nbytes for x in arguments if not schedule.chunks.is_cut(x))
     busy = max((min(threads, row.tasks) for row in rows), default=1)
     parts = max((cost.part_bytes * _waiting(cost.tasks, busy) for cost in costs), default=0)
     handed_on = max((cost.handed_on_bytes for cost in costs), default=0)

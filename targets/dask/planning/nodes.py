@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from ....transpile.array.node import Node
 from ....transpile.array.scalars import is_known_on_host
 
@@ -20,11 +18,6 @@ def shape_of(node: Node) -> tuple[int, ...]:
         shape: tuple[int, ...] = node.results[0][0]
         return shape
     return node.shape
-
-
-def bytes_of(node: Node) -> int:
-    """Return the bytes of a whole array; 0 for a node that is not an array."""
-    return prod(node.shape) * node.type.dtype.itemsize if node.element_type is not None else 0
 
 
 def is_argument(node: Node) -> bool:

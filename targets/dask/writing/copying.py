@@ -72,9 +72,7 @@ class Copier:
                 pinned=node.stands_alone,
                 **parameters,
             )
-        if node in self.origin.results:
-            self.graph.results.setdefault(made, self.origin.results[node])
-        return made
+        return self.graph.valued(made, node, self.origin)
 
     def _reshaped(self, node: Node, operands: tuple[Node, ...], key: Key) -> tuple[tuple[int, ...], tuple[Node, ...]]:
         """Return the shape of a reshaped block, with -1 along each cut axis, and the operands of the copy.

@@ -37,7 +37,7 @@ from ..node import PreludeName
 from ..operation import AxesRule, AxisMap, Operand, Operation, Parameters, ResultsRule, Shape, ShapeRule, TypeRule
 from . import axes
 from .function_shapes import RESULTS, SHAPES, TYPES, argument
-from .inference import broadcast, broadcast_shapes, common_type, reduced_shape, type_of_first
+from .inference import broadcast, broadcast_shapes, common_type, real_type, reduced_shape, type_of_first
 from .parameters import ANY
 from .products import einsum_shape, matmul_axes, matmul_shape
 from .windows import convolved_axes, window_axes
@@ -330,16 +330,11 @@ def _type_rule(word: str) -> TypeRule | None:
     return lambda operands, parameters: element_type
 
 
-def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    own = operands[0].element_type
-    return own.real if own is not None else None
-
-
 def _complex(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
     return C128 if operands[0].element_type is F64 else C64
 
 
-_TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": _complex, **TYPES}
+_TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": real_type, "complex": _complex, **TYPES}
 
 
 def _results_rule(word: str | list[str], types: Sequence[str]) -> ResultsRule | None:

@@ -114,6 +114,12 @@ def type_of_first(operands: Sequence[Operand], parameters: Parameters) -> Elemen
     return operands[0].element_type
 
 
+def real_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    """Return the type of the real parts of the first operand."""
+    own = operands[0].element_type
+    return own.real if own is not None else None
+
+
 def common_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
     """Return the element type of the operands that are not Python ints, promoted as NumPy does if they differ."""
     found: ElementType | None = None

@@ -8,7 +8,7 @@ from ...hlo.element_types import C64, C128, F32, F64, ElementType
 from .. import intervals, magnitudes
 from ..operation import Interval, Operand, Parameters, Row, Shape, Table
 from . import axes
-from .inference import interval_of_first, like_first, pred, reduced, type_of_first
+from .inference import interval_of_first, like_first, pred, real_type, reduced, type_of_first
 from .parameters import AXES, AXIS, FLAG, INT, INTS, WORD
 
 OPERATIONS = Table()
@@ -18,11 +18,6 @@ OPERATIONS = Table()
 
 _reduction: Row = {"shape": reduced, "axes": axes.reduction, "is_reduction": True, "allocates": True}
 _along_axes: Row = {"parameters": {"axes": AXES, "keepdims": FLAG.optional}, **_reduction}
-
-
-def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    own = operands[0].element_type
-    return own.real if own is not None else None
 
 
 def _position(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
@@ -42,8 +37,8 @@ OPERATIONS.define(
 OPERATIONS.define("any", "x", names="found", traits="quiet", element_type=pred, folds="or", **_along_axes)
 OPERATIONS.define("all", "x", names="holds", traits="quiet", element_type=pred, folds="and", **_along_axes)
 _spread: Row = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}
-OPERATIONS.define("var", "x", names="variance", after="{}_var", element_type=_real, **_spread)
-OPERATIONS.define("std", "x", names="deviation", after="{}_std", element_type=_real, **_spread)
+OPERATIONS.define("var", "x", names="variance", after="{}_var", element_type=real_type, **_spread)
+OPERATIONS.define("std", "x", names="deviation", after="{}_std", element_type=real_type, **_spread)
 OPERATIONS.define(
     "bitwise_reduce",
     "x",

@@ -11,7 +11,6 @@ that array alive. Arguments belong to the caller, and are live all the time.
 from __future__ import annotations
 
 import ast
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -59,7 +58,7 @@ def release(writers: Iterable[FunctionWriter]) -> None:
     peaks: dict[str, int] = {}
     for writer in writers:
         given = _arguments(writer)
-        if not any(_bytes(node) >= LARGE for node in writer.plan.nodes):
+        if not any(node.nbytes >= LARGE for node in writer.plan.nodes):
             continue
         steps = _steps(writer, peaks)
         chosen, peak = _chosen(steps, given)
@@ -73,14 +72,8 @@ def _arguments(writer: FunctionWriter) -> dict[str, int]:
     """Return the bytes of the arguments by their names in the head."""
     found: Counter[str] = Counter()
     for node in writer.function.parameters:
-        found[str(writer.texts[node]).split("[")[0].split(".")[0]] += _bytes(node)
+        found[str(writer.texts[node]).split("[")[0].split(".")[0]] += node.nbytes
     return dict(found)
-
-
-def _bytes(node: Node) -> int:
-    if node.element_type is None or node.is_python_int:
-        return 0
-    return math.prod(node.shape) * node.element_type.dtype.itemsize
 
 
 # -- arrays and reads of each step
@@ -109,7 +102,7 @@ def _step(writer: FunctionWriter, block: Block, lines: list[Line], end: int, pea
                 size, looks = _made(node, name, step.reads, writer.plan.named)
                 step.made[name] = max(size, step.made.get(name, 0))
                 step.looks.setdefault(name, set()).update(looks)
-        inner = [_bytes(node) for node in line.values if node not in line.after and node.operation.allocates]
+        inner = [node.nbytes for node in line.values if node not in line.after and node.operation.allocates]
         step.passing = max([step.passing, *inner])
     counters = block.names.bound if isinstance(block.tree, ast.For) and len(block.names.bound) == 1 else set()
     for name in step.binds - set(step.made) - counters:
@@ -130,8 +123,8 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
         if following is None:
             return 0, {name}  # filled in place
         runs = loop.is_fixed and loop.trip_count > 0
-        return _bytes(node), set() if runs and following.operation.allocates else reads
-    return _bytes(node), set() if maker.operation.allocates else reads
+        return node.nbytes, set() if runs and following.operation.allocates else reads
+    return node.nbytes, set() if maker.operation.allocates else reads
 
 
 # -- names to delete

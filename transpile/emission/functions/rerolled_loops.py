@@ -8,7 +8,6 @@ Calls whose arguments have a name each stay separate: a list of these names woul
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -216,15 +215,11 @@ class _Finder:
             return False
         is_kept = any(self.plan.uses[node] > 1 or not self._is_carried(chain, node) for node in before_last)
         is_root = chain.last.region is self.graph.root
-        return not is_kept or (is_root and all(_bytes(node) < LARGE for node in own))
+        return not is_kept or (is_root and all(node.nbytes < LARGE for node in own))
 
     def _is_carried(self, chain: Chain, node: Node) -> bool:
         index = node.parameters["index"] if node.opcode == "item" else 0
         return index in chain.carried.values()
-
-
-def _bytes(node: Node) -> int:
-    return 0 if node.element_type is None else math.prod(node.shape) * node.element_type.dtype.itemsize
 
 
 def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) -> tuple[range | None, Steps]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import field, replace
 from functools import partial
-from math import prod
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...hlo.ir import ResultTree
 from ...hlo.literal_values import array_sha256
 from ...kernels.kernel import Kernel
 from ...options import Options
-from ...passes.calls.inline_one import of_any_shape
+from ...passes.calls.inlining import of_any_shape
 from ...python.modules import mentioned
 from ...target import Target, load_target
 from ..arrangement.unpacking import unpack_as_author
@@ -54,8 +53,16 @@ from ..trees.argument_groups import argument_groups
 from ..trees.named_results import class_text, named_results
 from ..trees.result_classes import ResultClasses
 from ..trees.shared_trees import signature_constants
-from ..trees.types import GROUP as GROUP_TYPE
-from ..trees.types import TREE, has_tree, in_blocks, kinds_of_types, result_type, typing_imports, without_lone_types
+from ..trees.types import (
+    GROUP as GROUP_TYPE,
+    TREE,
+    has_tree,
+    in_blocks,
+    kinds_of_types,
+    result_type,
+    typing_imports,
+    without_lone_types,
+)
 from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
 from .header import NUMPY, Origin, header, imported_names, imports
@@ -421,9 +428,8 @@ class _ModuleWriter:
     def _keep_memory(self) -> list[str]:
         """Return the statement that lets the memory of large arrays be reused, in a style for speed."""
         nodes = (node for writer in self.writers for node in writer.plan.nodes if node.opcode != "parameter")
-        sizes = (prod(node.shape) * node.type.dtype.itemsize for node in nodes if node.element_type is not None)
         is_fast = kernels_in(self.options.style, self.target) is not None and not self.renderer.sizes_are_free
-        if not is_fast or not any(size in _FREED for size in sizes):
+        if not is_fast or not any(node.nbytes in _FREED for node in nodes):
             return []
         statement = self.renderer.statement("keep_memory").strip()
         return [statement] if statement else []

@@ -20,7 +20,7 @@ from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import CallChains, has_own_lines
-from ...passes.calls.inline_one import handed_on
+from ...passes.calls.inlining import handed_on
 from ...walks import reached
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, instructions_of, is_gradient

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -207,12 +206,8 @@ def _has_many(function: Function, least: int) -> bool:
     return (
         isinstance(results, tuple)
         and len(results) > least
-        and all(isinstance(node, Node) and _bytes(node) < LARGE for node in results)
+        and all(isinstance(node, Node) and node.nbytes < LARGE for node in results)
     )
-
-
-def _bytes(node: Node) -> int:
-    return 0 if node.element_type is None else math.prod(node.shape) * node.element_type.dtype.itemsize
 
 
 def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:

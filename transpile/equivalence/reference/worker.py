@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as ResultTimeout
+from concurrent.futures import ThreadPoolExecutor, TimeoutError as ResultTimeout
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any

@@ -13,8 +13,7 @@ from ...hlo.carriers import Array, as_declared
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
-from ...hlo.shapes import ArrayShape, Shape
-from ...hlo.shapes import leaves as leaves_of
+from ...hlo.shapes import ArrayShape, Shape, leaves as leaves_of
 from ..inputs.generate import nest
 from ..reference.participants import REFERENCES, Workers
 from ..reports.results import Run

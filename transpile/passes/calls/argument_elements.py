@@ -15,7 +15,7 @@ from ...array.program import Function, Program
 from ...array.rewriting import rewrite, with_operands
 from ...array.value import getitem
 from ...hlo.stack_frames import CallChains
-from .inline_one import calls_of, handed_on
+from .inlining import calls_of, handed_on
 from .interfaces import drop_from_interface
 
 Author = tuple[str, str]  # the file and the name of a function
@@ -52,8 +52,7 @@ def _with_array(program: Program, called: Function, chains: CallChains) -> Funct
     for place in found:
         old, given = called.parameters[place], call.operands[place]
         with graph.coming_as(given, caller.graph), graph.recording() as made:
-            element = getitem(graph, own, given.parameters["index"])
-        graph.results.setdefault(element, caller.graph.results.get(given, []))
+            element = graph.valued(getitem(graph, own, given.parameters["index"]), given, caller.graph)
         if old in live:
             live.replace(old, element, made)
     live.flush()

@@ -14,7 +14,7 @@ from ...array.operations.inference import broadcast
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite, with_operands
 from ...array.value import FULL, NEW, getitem
-from .inline_one import calls_of, handed_on
+from .inlining import calls_of, handed_on
 
 _REVERSED = (None, None, -1)
 _WHOLE = (FULL, NEW)

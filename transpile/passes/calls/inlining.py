@@ -1,21 +1,124 @@
 """Inlines calls of functions that passes have reduced to next to nothing and, for kernels, of functions with only
-fusible operations.
+fusible operations; finds the functions that a program uses.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from math import inf
 
+from ...array.live import live_nodes
 from ...array.node import Node
-from ...array.program import Function, Program, roots
+from ...array.program import Function, Program, given_functions, roots, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.traversal import topological
+from ...array.value import getitem
 from ...kernels.index_maps import is_view
 from ...kernels.operations import is_generated
-from .inline_one import MOST_COPIED, in_place, lines_around_convolutions, made_by, named_functions, used_functions
+
+MOST_COPIED = 64  # operations of a function that is inlined at several calls; limits the growth of nested functions
+
+
+def made_by(function: Function) -> Node | None:
+    """Return the node that a call of the function stands for: its result, or the node whose items are its results; else
+    None.
+    """
+    if isinstance(function.results, Node):
+        return function.results
+    parts = tree_nodes(function.results)
+    made = parts[0].operands[0] if parts and parts[0].opcode == "item" else None
+    if made is None or len(made.results) != len(parts):
+        return None
+    is_whole = all(
+        part.opcode == "item" and part.operands[0] is made and part.parameters["index"] == k
+        for k, part in enumerate(parts)
+    )
+    return made if is_whole else None
+
+
+def inlined(function: Function, simple: set[Function], node: Node) -> Node | None:
+    """Return the result of a call, inlined; None if its function is not among the ``simple`` ones."""
+    called = node.parameters.get("function")
+    if called not in simple:
+        return None
+    result = made_by(called)
+    assert result is not None
+    return copied(function, called, node.operands, result)
+
+
+def copied(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
+    """Copy a ``result`` of another function into a function, for these arguments, and return it."""
+    graph = function.graph
+    made: dict[Node, Node] = dict(zip(called.parameters, arguments, strict=True))
+    for inner in topological([result]):
+        if inner in made:
+            continue
+        parts = tuple(made[operand] for operand in inner.operands)
+        with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
+            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # simplify parts of arguments
+                made[inner] = getitem(graph, parts[0], inner.parameters["index"])
+                continue
+            made[inner] = graph.typed(
+                inner.opcode,
+                parts,
+                inner.shape,
+                inner.element_type,
+                interval=inner.interval,
+                results=inner.results,
+                **inner.parameters,
+            )
+    return made[result]
+
+
+def calls_of(function: Function, called: Function) -> list[Node]:
+    """Return the calls of one function in another."""
+    return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
+
+
+def handed_on(functions: Iterable[Function]) -> set[Function]:
+    """Return the functions that nodes other than calls take, such as reducers."""
+    return {given for function in functions for node in topological(roots(function)) for given in given_functions(node)}
+
+
+def named_functions(caller: Function) -> Iterator[Function]:
+    """Yield the functions that a function calls or passes on."""
+    nodes = topological(roots(caller))
+    yield from (node.parameters["function"] for node in nodes if node.opcode == "call")
+    yield from (given for node in nodes for given in given_functions(node))
+
+
+def of_any_shape(program: Program) -> set[Function]:
+    """Return the functions whose scalars may be arrays: those that are passed on, such as reducers, those that stand
+    for parts of several shapes, and the functions that these call.
+    """
+    found = handed_on(program.functions)
+    found |= {each for each in program.functions if any(node.ndim for nodes in each.repeated for node in nodes)}
+    return _with_named(program, found)
+
+
+def used_functions(program: Program) -> set[Function]:
+    """Return the entry of a program and the functions that it uses, directly or not."""
+    return _with_named(program, {program.entry})
+
+
+def _with_named(program: Program, found: set[Function]) -> set[Function]:
+    """Return functions and all functions that they call or pass on. In a program, callers come after callees."""
+    for function in reversed(program.functions):
+        if function in found:
+            found.update(named_functions(function))
+    return found
+
+
+def lines_around_convolutions(nodes: Collection[Node]) -> int:
+    """Return how many more lines a convolution between reshapes takes than one for each operation; 0 without a
+    convolution.
+    """
+    reshapes = sum(node.opcode == "reshape" for node in nodes)
+    return reshapes + 3 if reshapes and any(node.parameters.get("function") == "convolution" for node in nodes) else 0
+
 
 InPlace = Callable[[Function, set[Function], Node], Node | None]
 _MOST_WORK = 2  # operations of a function that reads better inlined
@@ -36,7 +139,7 @@ def inlining(program: Program) -> None:
     _inline(program, _is_small)
 
 
-def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InPlace = in_place) -> None:
+def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InPlace = inlined) -> None:
     simple: set[Function] = set()
     for function in program.functions:
         if simple:
@@ -49,7 +152,7 @@ def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InP
 
 def _named(function: Function, simple: set[Function], node: Node) -> Node | None:
     """Return the result of a call, inlined and named after the function."""
-    made = in_place(function, simple, node)
+    made = inlined(function, simple, node)
     if made is not None:
         function.graph.called.setdefault(made, node.parameters["function"].name)
     return made

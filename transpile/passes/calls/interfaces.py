@@ -19,7 +19,7 @@ from ...array.program import Function, Program
 from ...array.rewriting import copied, rewrite
 from ...array.value import getitem
 from ...dataclass import dataclass
-from .inline_one import calls_of, handed_on, used_functions
+from .inlining import calls_of, handed_on, used_functions
 
 Arguments = Mapping[int, Node]  # dropped parameters by position, with their replacements in the function
 Results = Mapping[int, Node | None]  # dropped results by position, with the node that callers make, None if unread
@@ -186,8 +186,7 @@ def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> No
             made = getitem(graph, operands[0], node.parameters["index"])
         else:
             made = copied(graph, node, operands, narrowed(node, operands), node.parameters)
-    graph.results.setdefault(made, of.results.get(node, []))
-    return made
+    return graph.valued(made, node, of)
 
 
 # -- calls

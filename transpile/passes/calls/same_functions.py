@@ -10,7 +10,7 @@ from ...array.node import Node
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite
 from ...array.structure import structure
-from .inline_one import handed_on
+from .inlining import handed_on
 
 
 def same_functions(program: Program) -> None:

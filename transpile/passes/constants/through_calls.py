@@ -13,7 +13,7 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite
-from ..calls.inline_one import calls_of, handed_on, used_functions
+from ..calls.inlining import calls_of, handed_on, used_functions
 from ..calls.interfaces import drop_from_interface
 from .constants import chosen
 from .interpreter import value_of

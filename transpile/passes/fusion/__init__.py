@@ -13,7 +13,7 @@ from ...array.live import live_nodes
 from ...array.program import Function
 from ...kernels.kernel import Kernel
 from ...target import Kernels
-from ..calls.inline_one import handed_on
+from ..calls.inlining import handed_on
 from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled

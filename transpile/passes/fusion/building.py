@@ -211,7 +211,7 @@ class KernelBuilder:
                 tests=tuple(self._test(node, number) for number in range(len(branches) - 1)),
                 stands_for=node,
             )
-        return self._noted(node, joined)
+        return self.graph.valued(joined, node, self.caller)
 
     def _test(self, node: Node, number: int) -> tuple[Test, ...]:
         """The test that an element belongs to a piece."""
@@ -253,13 +253,7 @@ class KernelBuilder:
                 copy = graph.typed(
                     node.opcode, operands, loop, node.element_type, interval=node.interval, **node.parameters
                 )
-        return self._noted(node, copy)
-
-    def _noted(self, node: Node, made: Node) -> Node:
-        """The copy of a node, associated with the node's original instructions."""
-        if node in self.caller.results:
-            self.graph.results.setdefault(made, self.caller.results[node])
-        return made
+        return self.graph.valued(copy, node, self.caller)
 
     def _reduced(self, node: Node, operands: tuple[Node, ...]) -> Node:
         """A reduction, as folds of the elements of a line."""

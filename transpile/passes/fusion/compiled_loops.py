@@ -14,7 +14,7 @@ from ...array.traversal import body_and_captured, is_inside, topological
 from ...dataclass import dataclass
 from ...kernels.index_maps import is_view
 from ...target import Kernels
-from ..calls.inline_one import MOST_COPIED, copied, used_functions
+from ..calls.inlining import MOST_COPIED, copied, used_functions
 from ..calls.target_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4

@@ -216,8 +216,7 @@ class LoopKernel:
                 made[node] = graph.typed(
                     node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                 )
-            if node in old.graph.results:
-                graph.results.setdefault(made[node], old.graph.results[node])
+            graph.valued(made[node], node, old.graph)
         return [made[node] for node in results]
 
 

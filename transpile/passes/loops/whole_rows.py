@@ -68,6 +68,4 @@ def _of_rows(graph: Graph, elements: _Elements, known: _Rows, node: Node) -> Nod
     if key not in known:
         known[key] = row_at(graph, rows, node.operands[1])
     with graph.coming_as(stored, graph):
-        element = getitem(graph, known[key], stored.parameters["index"])
-    graph.results.setdefault(element, graph.results.get(stored, []))
-    return element
+        return graph.valued(getitem(graph, known[key], stored.parameters["index"]), stored, graph)

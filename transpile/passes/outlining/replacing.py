@@ -80,8 +80,8 @@ def _function_of(function: Function, found: Alike) -> Function:
         node = row[0]
         operands = tuple(parameters.get(column) or _carried(graph, made, column[0]) for column in columns(row))
         with graph.coming_as(node, function.graph):
-            made[node] = copied(graph, node, operands, node.interval, node.parameters)
-        graph.results.setdefault(made[node], function.graph.results.get(node, []))
+            copy = copied(graph, node, operands, node.interval, node.parameters)
+        made[node] = graph.valued(copy, node, function.graph)
     outputs = [made[row[0]] for row in found.outputs]
     called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
     called.parameters = list(parameters.values())

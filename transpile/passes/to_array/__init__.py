@@ -22,8 +22,7 @@ from . import (  # noqa: F401 - they register their rules
     transfers,
     windows,
 )
-from .custom_calls import is_placement
-from .custom_calls import refusal as custom_call_refusal
+from .custom_calls import is_placement, refusal as custom_call_refusal
 from .lowering import FLOAT32, LOWERING_CHOICES, RULES, TF32, ModuleLowering, Options
 
 __all__ = [

@@ -14,7 +14,7 @@ from ...hlo.element_types import PRED
 from ...hlo.equality import compute_alike
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
-from ..calls.inline_one import lines_around_convolutions
+from ..calls.inlining import lines_around_convolutions
 from ..constants.interpreter import known_value
 from .known_branches import taken_by
 from .lowering import FunctionLowering, Lowered, lowers
