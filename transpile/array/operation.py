@@ -39,7 +39,6 @@ class Operand(Protocol):
 
 
 Parameters = Mapping[str, Any]
-Row = dict[str, Any]  # columns that several rows share
 ShapeRule = Callable[[Sequence[Any], Parameters], "Shape | None"]
 TypeRule = Callable[[Sequence[Any], Parameters], "ElementType | None"]
 ResultsRule = Callable[[Sequence[Any], Parameters], "tuple[tuple[Shape, ElementType | None], ...] | None"]
@@ -152,25 +151,3 @@ class Operation:
     def takes_any(self) -> bool:
         """Whether the last operand stands for any number of operands."""
         return bool(self.operands) and self.operands[-1].startswith("*")
-
-
-class Table:
-    """Rows by operation name, filled by the modules that define operations."""
-
-    def __init__(self, **traits: Any) -> None:
-        self.rows: dict[str, Operation] = {}
-        self.traits = traits  # defaults of all rows
-
-    def define(
-        self, rows: str, operands: str = "", *, names: str = "", after: str = "", traits: str = "", **row: Any
-    ) -> None:
-        """Add a row with these operands, ``"x *indices"``, for each name in ``rows``.
-
-        ``names`` are the default names, ``after`` the ``names_after``, ``traits`` the flags that are set, without
-        ``is_``. Raises AssertionError if a name already has a row.
-        """
-        flags = {trait if trait in Operation.__dataclass_fields__ else f"is_{trait}": True for trait in traits.split()}
-        words = {"default_names": tuple(names.split()), "names_after": tuple(after.split())}
-        for name in rows.split():
-            assert name not in self.rows, f"{name} has two rows"
-            self.rows[name] = Operation(name, tuple(operands.split()), **{**self.traits, **words, **flags, **row})

@@ -82,11 +82,16 @@ def _rows(topics: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Attribute
                 yield OpSpec(name, topic, arity, attributes, row.get("takes", ""), **traits)
 
 
+def _place(row: OpSpec) -> tuple[int, int, str]:
+    """Return a key for the order of opcodes: plain element-wise ones by name, whatever types they take, then others."""
+    return (0, row.arity[0], row.opcode) if row.is_elementwise and not row.attributes else (1, 0, "")
+
+
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 COMMON_ATTRIBUTES = _specs(_TABLES["common"])
 
-OPCODES = {spec.opcode: spec for spec in _rows(_TABLES["opcodes"], _specs(_TABLES["attributes"]))}
+OPCODES = {spec.opcode: spec for spec in sorted(_rows(_TABLES["opcodes"], _specs(_TABLES["attributes"])), key=_place)}
 
 ATTRIBUTES = frozenset(COMMON_ATTRIBUTES).union(*(spec.attributes for spec in OPCODES.values()))
 

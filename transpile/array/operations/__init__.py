@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from ..operation import Operation, Parameters
 from . import axes, control, elementwise, indexing, products, reductions, structure
 from .functions import function_row
+from .inference import broadcast, common_type
+from .rows import rows_of
 
+_OF_ELEMENTS: dict[str, Any] = {"shape": broadcast, "element_type": common_type, "axes": axes.elementwise}
 OPERATIONS: dict[str, Operation] = {
     name: row
-    for topic in (elementwise, structure, indexing, reductions, products, control)
-    for name, row in topic.OPERATIONS.rows.items()
+    for rows in (
+        rows_of(elementwise, is_elementwise=True, allocates=True, **_OF_ELEMENTS),
+        rows_of(structure, moves=True),
+        rows_of(indexing, moves=True),
+        rows_of(reductions),
+        rows_of(products),
+        rows_of(control, moves=True),
+    )
+    for name, row in rows.items()
 }
 
 # Reductions, and running reductions that keep all partial results, by their combining operation.

@@ -1,4 +1,4 @@
-"""Indexing: reads and updates of parts of arrays, and gathers and scatters by position."""
+"""Rules of indexing: reads and updates of parts of arrays, and gathers and scatters by position."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import ElementType
-from .. import magnitudes
-from ..operation import AxisMap, Interval, Operand, Parameters, Row, Shape, Table
+from ..operation import AxisMap, Interval, Operand, Parameters, Shape
 from . import axes
-from .inference import broadcast_shapes, indexed, interval_of_first, like_first, type_of_first
-from .parameters import ANY, AXIS, FLAG, INDEX
-
-OPERATIONS = Table(moves=True)
-
+from .inference import broadcast_shapes
 
 # -- parts
 
@@ -34,31 +29,17 @@ def index_axes(index: Sequence[Any], ndim: int) -> AxisMap:
     return (*result, *range(place, place + ndim - len(result)))
 
 
-def _part_axes(node: Any) -> list[AxisMap]:
+def part_axes(node: Any) -> list[AxisMap]:
     operand, *indices = node.operands
     if any(index.ndim for index in indices):
         return axes.nothing(node)
     return [index_axes(node.parameters["index"], operand.ndim), *((None,) * index.ndim for index in indices)]
 
 
-_part: Row = {
-    "parameters": {"index": INDEX},
-    "shape": indexed,
-    "element_type": type_of_first,
-    "interval": interval_of_first,
-    "magnitude": magnitudes.largest,
-    "axes": _part_axes,
-    "is_view": True,
-    "is_light": True,
-}
-OPERATIONS.define("expand", "x", **_part)
-OPERATIONS.define("getitem", "x *indices", names="part", **_part)
-
-
 # -- elements by position
 
 
-def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+def taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     values, index = operands
     return taken_shape(values.shape, index.shape, parameters["axis"])
 
@@ -68,7 +49,7 @@ def taken_shape(values: Shape, index: Shape, axis: int) -> Shape:
     return (*values[:axis], *index, *values[axis + 1 :])
 
 
-def _taken_axes(node: Any) -> list[AxisMap]:
+def taken_axes(node: Any) -> list[AxisMap]:
     values, index = node.operands
     at = node.parameters["axis"]
     return [
@@ -77,14 +58,14 @@ def _taken_axes(node: Any) -> list[AxisMap]:
     ]
 
 
-def _taken_along(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+def taken_along(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     values, order = operands
     at = parameters["axis"]
     shape = broadcast_shapes((*values.shape[:at], 1, *values.shape[at + 1 :]), order.shape)
     return shape
 
 
-def _taken_along_axes(node: Any) -> list[AxisMap]:
+def taken_along_axes(node: Any) -> list[AxisMap]:
     values, order = node.operands
     at = node.parameters["axis"]
     return [
@@ -93,7 +74,7 @@ def _taken_along_axes(node: Any) -> list[AxisMap]:
     ]
 
 
-def _picked_axes(node: Any) -> list[AxisMap]:
+def picked_axes(node: Any) -> list[AxisMap]:
     values, *indices = node.operands
     index = node.parameters["index"]
     first = index.count(":")
@@ -108,34 +89,15 @@ def _picked_axes(node: Any) -> list[AxisMap]:
     return [rows, *(tuple(None if axis is None else first + axis for axis in part) for part in batch)]
 
 
-_taking: Row = {
-    "element_type": type_of_first,
-    "interval": interval_of_first,
-    "magnitude": magnitudes.largest,
-    "allocates": True,
-    "default_names": ("taken",),
-    "names_after": ("", "{}_at_{}"),
-}
-OPERATIONS.define(
-    "take", "x index", parameters={"axis": AXIS, "clamped": FLAG}, shape=_taken, axes=_taken_axes, **_taking
-)
-OPERATIONS.define(
-    "take_along_axis", "x index", parameters={"axis": AXIS}, shape=_taken_along, axes=_taken_along_axes, **_taking
-)
-OPERATIONS.define(
-    "advanced_index", "x *indices", parameters={"index": INDEX}, shape=indexed, axes=_picked_axes, **_taking
-)
-
-
 # -- writing
 
 
-def _written(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval | None:
+def written(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval | None:
     before, value = operands[0].interval, operands[1].interval
     return (min(before[0], value[0]), max(before[1], value[1])) if before and value else None
 
 
-def _written_axes(node: Any) -> list[AxisMap]:
+def written_axes(node: Any) -> list[AxisMap]:
     operand, value, *indices = node.operands
     if any(index.ndim for index in indices):
         return axes.nothing(node)
@@ -152,12 +114,4 @@ def _written_axes(node: Any) -> list[AxisMap]:
     return [whole, of_value, *((None,) * index.ndim for index in indices)]
 
 
-_writing: Row = {"shape": like_first, "element_type": type_of_first, "names": "updated", "traits": "changes allocates"}
-_updating: Row = {"parameters": {"index": INDEX, "ufunc": ANY}, "axes": axes.nothing, **_writing}
-OPERATIONS.define(
-    "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
-)
-_distinct = {"parameters": {**_updating["parameters"], "distinct": FLAG.optional}}  # distinct: no position occurs twice
-OPERATIONS.define("update_at", "x value *indices", **{**_updating, **_distinct})
 # Updates in order; those out of bounds are dropped. Without a ufunc the last one wins.
-OPERATIONS.define("scatter", "x value *indices", **_updating)

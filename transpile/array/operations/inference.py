@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.element_types import PRED, ElementType, from_dtype
+from ...hlo.element_types import ElementType, from_dtype
 from ..node import Slot
 from ..operation import Interval, Operand, Parameters, Shape
 
@@ -134,11 +134,6 @@ def common_type(operands: Sequence[Operand], parameters: Parameters) -> ElementT
 def promoted(left: ElementType, right: ElementType) -> ElementType:
     """Return the element type of arithmetic on two types in NumPy. Raises TypeError if NumPy cannot promote them."""
     return from_dtype(np.result_type(left.dtype, right.dtype))
-
-
-def pred(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    """Return the element type of truth values."""
-    return PRED
 
 
 # -- intervals

@@ -1,4 +1,4 @@
-"""Products of matrices and tensors, and factorisations."""
+"""Rules of products of matrices and tensors, and factorisations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import ElementType
-from ..operation import AxisMap, Operand, Parameters, Row, Shape, Table
+from ..operation import AxisMap, Operand, Parameters, Shape
 from . import axes
-from .inference import broadcast_shapes, common_type
-from .parameters import ANY, WORD
-
-OPERATIONS = Table()
+from .inference import broadcast_shapes
 
 
 def matmul_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -33,7 +30,7 @@ def matmul_axes(node: Any) -> list[AxisMap]:
     return [left, right]
 
 
-def _tensordot_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+def tensordot_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     (a, b), (left, right) = (operand.shape for operand in operands), parameters["axes"]
     if [a[axis] for axis in left] != [b[axis] for axis in right]:
         raise ValueError(f"{a} and {b} do not contract along {parameters['axes']}")
@@ -41,7 +38,7 @@ def _tensordot_shape(operands: Sequence[Operand], parameters: Parameters) -> Sha
     return (*free, *(size for axis, size in enumerate(b) if axis not in right))
 
 
-def _tensordot_axes(node: Any) -> list[AxisMap]:
+def tensordot_axes(node: Any) -> list[AxisMap]:
     a, b = node.operands
     left, right = node.parameters["axes"]
     offset = a.ndim - len(left)
@@ -60,44 +57,12 @@ def einsum_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     return tuple(sizes[letter] for letter in result)
 
 
-def _einsum_axes(node: Any) -> list[AxisMap]:
+def einsum_axes(node: Any) -> list[AxisMap]:
     given, result = node.parameters["subscripts"].split("->")
     return [tuple(result.index(c) if c in result else None for c in part) for part in given.split(",")]
 
 
-_product: Row = {
-    "element_type": common_type,
-    "is_product": True,
-    "allocates": True,
-    "default_names": ("dot",),
-}
-_precision = {"precision": WORD.optional}  # of float32 products, if it is reduced
-OPERATIONS.define(
-    "matmul",
-    "a b",
-    names_after=("", "{}_dot_{}"),
-    parameters=_precision,
-    shape=matmul_shape,
-    axes=matmul_axes,
-    **_product,
-)
-OPERATIONS.define(
-    "tensordot", "a b", parameters={"axes": ANY, **_precision}, shape=_tensordot_shape, axes=_tensordot_axes, **_product
-)
-OPERATIONS.define(
-    "einsum",
-    "*factors",
-    parameters={"subscripts": WORD, **_precision},
-    shape=einsum_shape,
-    axes=_einsum_axes,
-    **_product,
-)
-
-
-def _qr(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, ElementType | None], ...]:
+def qr(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, ElementType | None], ...]:
     (*batch, m, n), own = operands[0].shape, operands[0].element_type
     k = min(m, n)
     return ((*batch, m, k), own), ((*batch, k, n), own)
-
-
-OPERATIONS.define("qr", "a", names="q r", results=_qr, axes=axes.matrices)
