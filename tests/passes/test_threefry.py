@@ -77,6 +77,20 @@ def test_draws_of_one_shape_have_a_cipher_that_jax_calls(form):
 
 
 @pytest.mark.parametrize("form", [hlo, cuda])
+def test_numbers_drawn_one_by_one_have_a_cipher_that_jax_calls(form):
+    """The counts of a single number are 0 in all calls, so the function of the cipher is only given the key."""
+
+    def draws(key):
+        keys = random.split(key, 2)
+        return random.uniform(keys[0]) + random.uniform(keys[1], minval=1, maxval=3), random.normal(keys[1])
+
+    text = form(draw(draws), KEY)
+    assert "threefry_2x32" not in main(text)
+    assert [name for name in ("random_uniform(", "random_normal(", "(), 1, 3") if name not in main(text)] == []
+    assert_agrees(text, KEY, without="threefry", budget=ULP)
+
+
+@pytest.mark.parametrize("form", [hlo, cuda])
 def test_numbers_of_a_run_are_folded_into_keys(form):
     """The upper word of a number of 32 bits is 0, whatever the number."""
 

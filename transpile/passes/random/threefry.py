@@ -120,7 +120,7 @@ def threefry(function: Function, supports: Support) -> None:
     cipher_loops(function, supports)
     cipher_rounds(function, supports)
     live, graph = live_nodes(function), function.graph
-    if not any(map(_is_cipher, live.of(("prelude", "call")))):
+    if _cipher_of(function) is not None or not any(map(_is_cipher, live.of(("prelude", "call")))):
         return
     named: set[Node] = set()
 
@@ -139,25 +139,37 @@ def threefry(function: Function, supports: Support) -> None:
 def _is_cipher(node: Node) -> bool:
     """Return whether a node is a call of the cipher, or of a function that only calls it."""
     if node.opcode == "call":
-        return _is_only_cipher(node.parameters["function"])
+        return _cipher_of(node.parameters["function"]) is not None
     return node.opcode == "prelude" and node.parameters["function"] == "threefry_2x32"
 
 
-def _is_only_cipher(function: Function) -> bool:
-    """Return whether a function returns both words of the cipher for its arguments; JAX has such a function for each
-    shape.
+def _cipher_of(function: Function) -> Node | None:
+    """Return the cipher if a function only returns both words of it, for its parameters and numbers; else None.
+
+    JAX has such a function for each shape.
     """
     parts = tree_nodes(function.results)
     cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
     if cipher is None or cipher.opcode != "prelude" or not _is_cipher(cipher):
-        return False
+        return None
     is_whole = parts[1].operands[0] is cipher and [part.parameters["index"] for part in parts] == [0, 1]
-    return is_whole and list(cipher.operands) == function.parameters
+    is_given = all(word.is_literal or word in function.parameters for word in cipher.operands)
+    return cipher if is_whole and is_given else None
+
+
+def _words_of(graph: Graph, node: Node) -> list[Node]:
+    """Return the words of the key and the counts that the cipher, or a function that only calls it, is given."""
+    function = node.parameters["function"]
+    cipher = _cipher_of(function) if node.opcode == "call" else None
+    if cipher is None:
+        return list(node.operands)
+    given = dict(zip(function.parameters, node.operands, strict=True))
+    return [given.get(word) or graph.literal(literal_value(word), U32) for word in cipher.operands]
 
 
 def _named(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     """Return the named call that makes the words of a key and two counts, if these are a pattern of JAX's; or None."""
-    key0, key1, first, second = node.operands
+    key0, key1, first, second = _words_of(graph, node)
     key, shape = key_of(graph, key0, key1), node.results[1][0]
     if key is None or not is_zero(_spread_out(first)):
         return None
