@@ -133,6 +133,14 @@ def test_running_totals_of_a_mask_are_counted():
     assert_agrees(text, x, without="bincount", budget=EXACT)
 
 
+def test_places_from_a_table_in_a_loop():
+    def program(x):
+        order = jnp.array([2, 0, 3])
+        return lax.fori_loop(0, 3, lambda i, out: out.at[order[i]].set(x[i] * 2), jnp.zeros(4))
+
+    assert_agrees(hlo(program, X[:3, 0]), X[:3, 0], without="scatters", budget=EXACT)
+
+
 def test_rows_exchanged_in_a_loop():
     """The old value of a carry is read behind the copy that its new value starts from."""
 

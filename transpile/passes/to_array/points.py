@@ -83,7 +83,7 @@ def _piece(node: Node, k: int) -> tuple[Node, int]:
 def _constant(lowering: FunctionLowering, value: Value) -> Value:
     """Return an element of a constant array as a literal; other values unchanged."""
     node = value.node
-    if node.ndim or node.opcode != "getitem" or node.operands[0].opcode != "array":
+    if node.ndim or node.opcode != "getitem" or [each.opcode for each in node.operands] != ["array"]:
         return value
     element = node.operands[0].parameters["constant"].array[tuple(node.parameters["index"])]
     return Value(lowering.graph.literal(element, node.type), value.axes, value.shape)
