@@ -106,3 +106,36 @@ def test_what_an_inner_loop_reads_has_another_name_than_what_it_carries():
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     actual = xla2py.emit(xla2py.from_jax(program, x)).load().main(x)
     np.testing.assert_allclose(actual, jax.jit(program)(x), rtol=1e-5)
+
+
+def test_a_carry_has_the_name_that_only_earlier_lines_read():
+    def program(x):
+        level = jnp.sin(x)
+        rest = x - level
+
+        def step(_, pair):
+            level, rest = pair
+            return level + jnp.tanh(rest), rest * level
+
+        return jax.lax.fori_loop(0, 3, step, (level, rest))
+
+    x = np.float32([0.5, 2])
+    module = xla2py.emit(xla2py.from_jax(program, x))
+    assert "level_2" not in module.source
+    np.testing.assert_allclose(module.load().main(x), jax.jit(program)(x), rtol=1e-5)
+
+
+def test_carries_that_begin_alike_have_names_of_their_own():
+    def program(x):
+        level = jnp.sin(x)
+        start = level * 2
+
+        def step(_, state):
+            one, other, sums = state
+            return one * other, other + one, sums + one * start
+
+        return jax.lax.fori_loop(0, 3, step, (level, level, start))
+
+    x = np.float32([0.5, 2])
+    module = xla2py.emit(xla2py.from_jax(program, x))
+    np.testing.assert_allclose(module.load().main(x), jax.jit(program)(x), rtol=1e-5)

@@ -155,7 +155,30 @@ def batched(x):
     return jax.vmap(one)(x)["height"]
 
 
+def stacked_beside_a_state(x):
+    def step(state, row):
+        level, slope = state
+        level = level + slope * row
+        slope = jnp.sin(level)
+        return (level, slope), (level * row, jnp.tanh(slope))
+
+    state, (heights, bends) = lax.scan(step, (x, 2 * x), jnp.arange(4.0))
+    return state[1] + heights.sum(), bends
+
+
+def unread_beside_a_filled_array(x):
+    def step(state, k):
+        level, parts = state
+        level = jnp.sin(level) + k
+        return (level, parts.at[k].set(level * 2)), (level - k, level * k)
+
+    (_, parts), (rests, _) = lax.scan(step, (x, jnp.zeros(4)), jnp.arange(4))
+    return parts, rests
+
+
 NAMES = {
+    stacked_beside_a_state: ("heights[i] = ", "bends[i] = "),
+    unread_beside_a_filled_array: ("differences[i] = ",),  # neither parts nor rests
     descended: ("d_point = ",),
     batched: ("height = np.where(",),
     rows_of_times: ("t = ", "ys[i] = y", "return y - ys"),

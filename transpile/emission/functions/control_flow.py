@@ -126,20 +126,20 @@ class ControlFlowWriter:
         for k, carry in enumerate(loop.carries):
             item = parts.get(k)
             name = self.writer.texts.get(item) if item is not None else None
-            if name is None and carry in wanted:
-                name = self._shared_name(node, carry, item)
-                if name is None or name != identifier(wanted[carry]):
-                    name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
-                name = self._shared_name(node, carry, item) or Expression(
-                    self.writer.names.fresh(self.writer.wanted.of_carry(carry, loop))
-                )
+                is_authors = carry in wanted
+                own = wanted[carry] if is_authors else self.writer.wanted.of_carry(carry, loop)
+                name = self._shared_name(node, carry, item, own)
+                if name is None or (is_authors and name != identifier(own)):
+                    name = Expression(self.writer.names.fresh(own))
             self.writer.texts[carry.parameter] = name
             if item is not None:
                 self.writer.texts[item] = name
 
-    def _shared_name(self, node: Node, carry: Carry, result: Node | None) -> Expression | None:
-        """Return the name of the initial value if the carry may take it over (nothing else reads it), or None."""
+    def _shared_name(self, node: Node, carry: Carry, result: Node | None, wanted: str) -> Expression | None:
+        """Return the name of the initial value if the carry may take it over, or None: nothing else reads the value, or
+        nothing reads it later and its name is the wanted one.
+        """
         initial = carry.initial
         is_taken = initial.opcode == "copy" and initial in self.writer.taken_over
         if initial.opcode == "copy" and carry.following is not None:
@@ -147,7 +147,7 @@ class ControlFlowWriter:
         if (
             initial not in self.writer.texts
             or self.writer.texts[initial] in self.writer.constants.names
-            or (self.writer.plan.uses.get(initial, 0) != 1 and not is_taken)
+            or not (is_taken or self.writer.plan.uses.get(initial, 0) == 1 or self._goes_on(initial, node, wanted))
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # the text is a part of the caller's tree, not a name
         ):
@@ -159,6 +159,14 @@ class ControlFlowWriter:
         if result is not None and not self.writer.allocation.lends(initial, result):
             return None  # the next value of that carry is assigned before the last read of the result
         return self.writer.texts[initial]
+
+    def _goes_on(self, initial: Node, node: Node, wanted: str) -> bool:
+        """Return whether a value has the name that is wanted for a carry, the last to read it."""
+        loop: Loop = node.parameters["loop"]
+        starts = [carry.initial for carry in loop.carries]
+        count = starts.count(initial) + sum(start.opcode == "copy" and start.operands[0] is initial for start in starts)
+        is_alone = count == 1 and not self.writer.allocation.is_needed_after(initial, node)
+        return is_alone and self.writer.texts[initial] == identifier(wanted)
 
     def _initialise(self, node: Node, loop: Loop) -> None:
         """Assign the initial values of the carries, together if that is short; some carries get type annotations."""

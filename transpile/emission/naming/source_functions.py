@@ -27,14 +27,14 @@ class _File:
     """The parts of a source file that give names.
 
     For places: the names that are read there (``expressions``), the names on both sides of an operator by its opcode
-    (``operations``), the names that its value is unpacked into (``unpacked``), and the loop that is made there
-    (``loops``). ``definitions`` has the functions by their names.
+    (``operations``), the names in each part that its value is unpacked into (``unpacked``), and the loop that is made
+    there (``loops``). ``definitions`` has the functions by their names.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
     expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
     operations: dict[tuple[str, int, int, str], tuple[set[str], set[str]]] = field(default_factory=dict)
-    unpacked: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
+    unpacked: dict[tuple[str, int, int], list[list[str]]] = field(default_factory=dict)
     loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
 
 
@@ -45,8 +45,8 @@ def _read(file_name: str, tree: ast.Module) -> _File:
         if isinstance(node, ast.FunctionDef):
             file.definitions.setdefault((file_name, node.name), []).append(node)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            names = [part.id for part in _flat(node.targets[0]) if isinstance(part, ast.Name)]
-            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = names
+            parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in node.targets[0].elts]
+            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = parts
         elif isinstance(node, ast.expr):
             place = (file_name, node.lineno, node.col_offset)
             file.expressions.setdefault(place, set()).update(_names_read(node))
@@ -152,21 +152,28 @@ class SourceFunctions:
         inside = (value for computation in callees_first(loop["body"]) for value in computation.instructions)
         chains = (self.chains.of(value) for value in inside if value.opcode == "slice")
         rows = {self.chains.frames[frame_id - 1].place[1:] for chain in chains for frame_id in chain}
+        taken = {name: _taken_apart(definition, name, rows) if name != "_" else [] for name in _arguments(definition)}
+        known_names = {part for parts in taken.values() for part in parts}
         for name in parameters:
-            parts = _taken_apart(definition, name, rows) if name != "_" else []
+            parts = taken[name]
             places = _places(loop, parts, stacked, counters)
             names = [places.get(element, "") for element in elements]
             is_whole = names and all(names) and (known is not None or len(parts) == len(elements))
-            if is_whole and self._are_read(loop["body"], definition, dict(zip(elements, names, strict=True))):
+            own = dict(zip(elements, names, strict=True))
+            if is_whole and self._are_read(loop["body"], definition, own, known_names):
                 return ["state" if part == "_" else part for part in names]
         return None
 
-    def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
-        """Return whether the step reads each carried element by its name, if it reads the element by any."""
+    def _are_read(
+        self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str], known: set[str]
+    ) -> bool:
+        """Return whether the step reads each carried element by its name, if it reads the element by any that is
+        ``known``.
+        """
         for value in body.instructions:
             name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
             if name is not None and value.operands == tuple(body.parameters):
-                read = set[str]().union(*self._read(body, value, step.name, set(names.values())))
+                read = set[str]().union(*self._read(body, value, step.name, known))
                 if read and name not in read:
                     return False
         return True
@@ -175,10 +182,26 @@ class SourceFunctions:
         """Return the author's names for the last ``count`` of ``total`` results of a loop, its stacked outputs."""
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
-            names = self.unpacked.get(frame.place, [])
+            parts = self.unpacked.get(frame.place, [])
+            names = [name for part in parts for name in part]
             if count and len(names) == total and "_" not in names[-count:]:
                 return names[-count:]
+            is_pair = len(parts) == 2 and len(parts[1]) == count and "_" not in parts[1]
+            if is_pair and self._stacks_all(loop, count):
+                return parts[1]
         return None
+
+    def _stacks_all(self, loop: Instruction, count: int) -> bool:
+        """Return whether a loop still has all carries and outputs of the author's scan, and stacks no others.
+
+        Outputs that are not read are dropped, and gradients stack values of their own.
+        """
+        known = None if _is_differentiated(loop) else self._step_in_call(loop)
+        if known is None or known[1:] != (0, 1) or _filled_by_rows(loop) != count:
+            return False
+        arguments = _arguments(known[0])
+        names = _taken_apart(known[0], arguments[0], set()) if arguments else []
+        return len(_changing(loop)) == 1 + len(names) + count
 
     def rows(self, loop: Instruction) -> dict[Instruction, str]:
         """Return the author's names for the rows that each iteration of a scan reads.
@@ -261,17 +284,27 @@ def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int
     Names belong to the last elements that change, before the stacked outputs, provided that only JAX's counters precede
     them. Otherwise the elements are leaves of fewer names, and the result is empty.
     """
+    changing = _changing(loop)
+    first = len(changing) - stacked - len(names)
+    return dict(zip(changing[first:], names, strict=False)) if 0 <= first <= counters else {}
+
+
+def _changing(loop: Instruction) -> list[int]:
+    """Return the indices of the elements of a loop's carried tuple that its body changes."""
     body: Computation = loop["body"]
     (parameter,) = body.parameters
     root = body.root
     operands = root.operands if root.opcode == "tuple" else ()
-    changing = [
+    return [
         k
         for k, operand in enumerate(operands)
         if operand.opcode != "get-tuple-element" or operand.operands != (parameter,) or operand["index"] != k
     ]
-    first = len(changing) - stacked - len(names)
-    return dict(zip(changing[first:], names, strict=False)) if 0 <= first <= counters else {}
+
+
+def _is_differentiated(loop: Instruction) -> bool:
+    """Return whether a loop was traced for a gradient."""
+    return loop.metadata is not None and "jvp(" in loop.metadata.op_name
 
 
 def _filled_by_rows(loop: Instruction) -> int:
