@@ -40,6 +40,7 @@ from .function_shapes import RESULTS, SHAPES, TYPES, argument
 from .inference import broadcast, broadcast_shapes, common_type, real_type, reduced_shape, type_of_first
 from .parameters import ANY
 from .products import einsum_shape, matmul_axes, matmul_shape
+from .rows import flags
 from .windows import convolved_axes, window_axes
 
 
@@ -199,16 +200,10 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         default_names=tuple(declared.get("names", ())),
         is_elementwise=word == "elementwise" or _is_elementwise(word),
         is_reduction=word == "reduction",
-        is_discontinuous=declared.get("discontinuous", False),
-        takes_arrays=declared.get("takes_arrays", False),
-        passes_on=declared.get("passes_on", False),
-        is_read_only=declared.get("read_only", False),
-        moves=declared.get("moves", False),
-        is_quiet=declared.get("quiet", False),
-        blocks_fusion=declared.get("blocks_fusion", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a prelude function may return its argument
         **rules,
+        **flags(word for word, value in declared.items() if value is True),
     )
 
 

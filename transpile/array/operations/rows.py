@@ -10,6 +10,7 @@ the names of functions: of the module of the topic, or of :mod:`.inference`, :mo
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +50,7 @@ def _columns(row: dict[str, Any], topic: ModuleType) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for column, value in row.items():
         if column == "traits":
-            found |= {word if word in Operation.__dataclass_fields__ else f"is_{word}": True for word in value.split()}
+            found |= flags(value.split())
         elif column == "parameters":
             found[column] = {name: _parameter(word) for name, word in value.items()}
         elif column in _RULES:
@@ -59,6 +60,11 @@ def _columns(row: dict[str, Any], topic: ModuleType) -> dict[str, Any]:
         else:
             found[_COLUMNS.get(column, column)] = tuple(value) if column == "after" else value
     return found
+
+
+def flags(words: Iterable[str]) -> dict[str, Any]:
+    """Return the flags of an ``Operation`` that words without ``is_`` set."""
+    return {word if word in Operation.__dataclass_fields__ else f"is_{word}": True for word in words}
 
 
 def _rule(column: str, word: str, topic: ModuleType) -> Any:

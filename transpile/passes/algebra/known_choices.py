@@ -77,11 +77,6 @@ def _one_or_other(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("select", (joined, found["a"], found["x"]))
 
 
-def _one_and_other(graph: Graph, node: Node, found: Bindings) -> Node:
-    """Select once if only both masks together lead to the other value."""
-    return graph.add("select", (graph.add("and", (found["m"], found["n"])), found["x"], found["a"]))
-
-
 def _is_integral(element_type: ElementType) -> bool:
     """Whether equal numbers are always identical: among floats, 0 and -0 are not."""
     return element_type.is_integral
@@ -129,7 +124,7 @@ RULES = (
     Rule("and_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("or_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),
-    Rule("select(m, (inner := select(n, x, a)), a)", _one_and_other, once=("inner",)),
+    Rule("select(m, (inner := select(n, x, a)), a)", "select(and_(m, n), x, a)", once=("inner",)),
 )
 
 

@@ -4,6 +4,8 @@ exchanges.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.rewriting import called
@@ -46,14 +48,6 @@ def _part(graph: Graph, node: Node, found: Bindings, index: int) -> Node | None:
     return graph.add("item", (made,), index=index)
 
 
-def _sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    return _part(graph, node, found, 0)
-
-
-def _logarithm(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    return _part(graph, node, found, 1)
-
-
 def _determinant(graph: Graph, node: Node, found: Bindings) -> Node | None:
     both: Node = found["both"]
     parts = (found["sign"].parameters["index"], found["size"].parameters["index"])
@@ -63,8 +57,8 @@ def _determinant(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 RULES = (
-    FloatRule(f"select({_SINGULAR}, 0, convert(add(multiply({_PARITY}, -2), 1)))", _sign),
-    FloatRule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", _logarithm),
+    FloatRule(f"select({_SINGULAR}, 0, convert(add(multiply({_PARITY}, -2), 1)))", partial(_part, index=0)),
+    FloatRule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", partial(_part, index=1)),
     FloatRule("multiply((sign := item(both)), exponential((size := item(both))))", _determinant),
     *small_determinants.RULES,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...array.graph import Graph
@@ -66,14 +68,6 @@ def _typed(graph: Graph, node: Node, found: Bindings) -> Node | None:
     )
 
 
-def _lower(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    return _triangle(graph, node, found, "tril", 0)
-
-
-def _upper(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    return _triangle(graph, node, found, "triu", 1)
-
-
 def _triangle(graph: Graph, node: Node, found: Bindings, opcode: str, past: int) -> Node | None:
     x, mask, zero = found["x"], found["mask"], found["ZERO"]
     if x.shape != node.shape or x.shape[-2:] != mask.shape or not _is_zero(zero):
@@ -97,13 +91,7 @@ def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if min(row[1], column[1]) != 0 or node.shape[-1] != min(rows + min(offset, 0), columns - max(offset, 0)):
         return None
     axes = {"axis1": x.ndim - 2, "axis2": x.ndim - 1} if x.ndim > 2 else {}
-    return graph.add(
-        "diagonal",
-        (x,),
-        interval=node.interval,
-        offset=offset,
-        axes=axes,
-    )
+    return graph.add("diagonal", (x,), interval=node.interval, offset=offset, axes=axes)
 
 
 def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -168,10 +156,10 @@ RULES = (
     *(FloatRule(f"select((mask := {name}()), NUMBER, 0)", _scaled) for name in ("tri", "eye")),
     Rule("select((mask := eye()), x, ZERO)", _on_diagonal),
     Rule("sum((kept := select((mask := eye()), x, ZERO)))", _trace, once=("kept",)),
-    Rule("select((mask := tri()), x, ZERO)", _lower),
-    Rule("select(not_((mask := tri())), ZERO, x)", _lower),
-    Rule("select((mask := tri()), ZERO, x)", _upper),
-    Rule("select(not_((mask := tri())), x, ZERO)", _upper),
+    Rule("select((mask := tri()), x, ZERO)", partial(_triangle, opcode="tril", past=0)),
+    Rule("select(not_((mask := tri())), ZERO, x)", partial(_triangle, opcode="tril", past=0)),
+    Rule("select((mask := tri()), ZERO, x)", partial(_triangle, opcode="triu", past=1)),
+    Rule("select(not_((mask := tri())), x, ZERO)", partial(_triangle, opcode="triu", past=1)),
 )
 
 triangles = rule_pass(__name__, "Raise comparisons of row numbers with column numbers.", RULES)

@@ -14,6 +14,7 @@ from ...hlo.custom_calls.special_functions import IN_WIDER
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.opcodes import ELEMENTWISE
 from ...kernels.scalars import SCALARS
+from ...walks import operands_first
 from ..constants.folding import fold
 from .terms import NAMED, PARTS, Term, Terms
 
@@ -99,14 +100,7 @@ def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[T
     """Return a term with the terms in ``known`` replaced and numbers folded; folded numbers are added to
     ``worked_out``.
     """
-    waiting = [term]
-    while waiting:
-        part = waiting[-1]
-        missing = [] if part in known else [operand for operand in part.operands if operand not in known]
-        if missing:
-            waiting += missing
-            continue
-        waiting.pop()
+    for part in operands_first([term], lambda part: () if part in known else part.operands):
         if part in known:
             continue
         operands = tuple([known[operand] for operand in part.operands])
