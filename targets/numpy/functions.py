@@ -11,6 +11,7 @@ from ...transpile.target import OwnCall
 
 _LONG_ROW = 32  # elements from which on rows are combined one by one, not by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements from which on a call of a Numba function pays
+_LEAST_SCATTERED = 2**9  # the same for scatters, which NumPy does update by update
 _OF_ROWS = frozenset(("softmax", "log_softmax"))  # along the last axis by default
 _FACTORED = frozenset("f32 f64 c64 c128".split())
 _MANY_EQUATIONS = 128
@@ -25,7 +26,9 @@ _MOST_WINDOWED = 2  # axes with windows that the loops of pools support
 def compiled_function(node: Node) -> OwnCall | None:
     """Return the call of the Numba function that replaces a node, or None."""
     results = (shape for shape, _ in node.results) if node.results else (node.shape,)
-    if max(prod(shape) for shape in (*results, *(each.shape for each in node.operands))) < _LEAST_ELEMENTS:
+    is_scatter = node.opcode == "update_at" or node.parameters.get("function") == "scatter_at"
+    least = _LEAST_SCATTERED if is_scatter else _LEAST_ELEMENTS
+    if max(prod(shape) for shape in (*results, *(each.shape for each in node.operands))) < least:
         return None
     if node.opcode == "update_at":
         index: tuple[Any, ...] = node.parameters["index"]

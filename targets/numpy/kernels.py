@@ -155,7 +155,7 @@ _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
 _FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they save
 _LEAST_ELEMENTS = 2**11  # of the arrays of a region that is computed once, or where NumPy's calls take all the time:
 _MOST_OF_CALLS, _LEAST_CALLS = 2**9, 3  # elements, and arrays that are saved
-_LEAST_OF_BOUNDS = 2**13  # of an array that is compared with a number, for which NumPy takes three times as long
+_LEAST_OF_BOUNDS = 2**13  # of an array that meets a number or short rows, for which NumPy takes three times as long
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
 _LONG_IN_NUMPY = frozenset(
@@ -212,6 +212,8 @@ def _is_slow_in_numpy(node: Node) -> bool:
     """
     if runs(node):
         return True
+    if _repeats_short_rows(node) and (node.opcode == "select" or prod(node.shape) >= _LEAST_OF_BOUNDS):
+        return True
     if node.opcode in ("maximum", "minimum") and prod(node.shape) >= _LEAST_OF_BOUNDS:
         return any(not operand.ndim for operand in node.operands) and node.type.name in _FLOATS
     if node.opcode in _PLACES:
@@ -226,6 +228,15 @@ def _is_slow_in_numpy(node: Node) -> bool:
     if node.opcode == "convert" and not {node.type.name, node.operands[0].type.name}.isdisjoint(_BYTES | NIBBLES):
         return True
     return node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY
+
+
+def _repeats_short_rows(node: Node) -> bool:
+    """Return whether an operand is repeated along all axes but a short last one: NumPy loops over each row."""
+    length = node.shape[-1] if node.ndim > 1 and node.operation.is_elementwise else 1
+    size = prod(node.shape)
+    return 1 < length < _SHORT_LINE and any(
+        operand.shape[-1:] == (length,) and prod(operand.shape) < size for operand in node.operands
+    )
 
 
 # What may stand beside kernels in a loop that is one function: numbers, places in arrays, products by BLAS.

@@ -37,6 +37,10 @@ PROGRAMS = {
         lambda e, x, i, w: jnp.concatenate([e, x[i], jnp.zeros((256, 32), "f4")], 1) @ w,
         [EDGES, NODES, SENDERS, np.where(WEIGHTS > 1, np.inf, WEIGHTS)],
     ),
+    "a number for each": (
+        lambda x, i, j, w: jnp.concatenate([x[i], x[j]], 1) @ w,
+        [floats(40, 32), indices(40, 1024), indices(40, 1024), WEIGHTS[:64, :1]],
+    ),
     "batches": (
         lambda x, e, i, w: jnp.concatenate([e, x[:, i]], axis=2) @ w,
         [floats(3, 8, 32), floats(3, 256, 32), SENDERS, WEIGHTS[:64]],

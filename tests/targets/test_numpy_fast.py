@@ -124,6 +124,14 @@ def test_scatters_count_from_the_end():
     assert np.array_equal(module.load().main(places, values), np.bincount(kept, minlength=37))
 
 
+@pytest.mark.parametrize(("count", "expected"), [(500, 0), (600, 2)])
+def test_hundreds_of_updates_are_compiled(count, expected):
+    places, values = np.arange(count, dtype=np.int32) * 7 % 40 - 2, np.arange(count, dtype=np.float32)
+    module = as_in_xla(lambda i, v: (jnp.zeros(37).at[i].add(v), jnp.ones(37).at[i].max(v)), places, values)
+    main = module.source.split("def main")[1].split("\n\n\n")[0]
+    assert main.count("scatter_on_zeros(") + main.count("scatter_in_order(") == expected
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int16])
 def test_few_of_long_rows_go_through_a_heap(dtype):
     x = np.random.default_rng(0).integers(-900, 900, (16, 400)).astype(dtype)
@@ -255,6 +263,34 @@ def test_large_arrays_are_compared_with_numbers_in_a_kernel(count, bound, expect
         f"ROOT r = f32[{count}] maximum(z, {bound})",
     )
     assert len(kernels(xla2py.emit(text, style="fast"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "opcode", "expected"),
+    [
+        ("256,8", "select", 1),
+        ("64,8", "select", 0),
+        ("64,40", "select", 0),
+        ("256,8", "add", 0),
+        ("1024,8", "add", 1),
+        ("128,64", "add", 0),
+    ],
+)
+def test_short_rows_meet_arrays_in_a_kernel(shape, opcode, expected):
+    length, kind = shape.split(",")[1], "pred" if opcode == "select" else "f32"
+    text = program(
+        f"x = f32[{shape}] parameter(0)",
+        f"y = f32[{shape}] parameter(1)",
+        f"row = {kind}[{length}] parameter(2)",
+        f"rows = {kind}[{shape}] broadcast(row), dimensions={{1}}",
+        f"ROOT r = f32[{shape}] {opcode}(rows, x{', y' if opcode == 'select' else ''})",
+    )
+    found = xla2py.emit(text, style="fast", format=False, checks=False)
+    assert len(kernels(found)) == expected
+    x = np.arange(np.prod([*map(int, shape.split(","))]), dtype=np.float32).reshape([*map(int, shape.split(","))])
+    assert not differences(
+        text, [x, -x, np.arange(int(length), dtype=np.float32) % 3 > 1 if kind == "pred" else x[0]], found
+    )
 
 
 def test_one_operation_stays_in_numpy():

@@ -19,8 +19,9 @@ from ...array.value import FULL, filled, getitem, is_of_one_number
 from ...kernels.gathers import gather_of
 from ..rewriting.rules import is_full_float
 
-# In multiplications of a product: what it takes to add an element of another product, and to call the library.
-_ADDITION, _CALL = 8, 2**16
+# In multiplications of a product: what it takes to copy an element, to add one of another product, and to call the
+# library.
+_COPY, _ADDITION, _CALL = 8, 8, 2**16
 _OF_ROWS = ("take", "advanced_index")  # gathers of rows by the same indices in all columns
 
 
@@ -34,8 +35,9 @@ def joined_products(function: Function) -> None:
         if not is_joined or matrix.ndim != 2 or live.count(joined) != 1 or not is_full_float(node.type):
             return None
         parts = _with_neighbours(graph, joined.operands)
-        before = prod(joined.shape) * matrix.shape[1]
+        before = prod(joined.shape) * (matrix.shape[1] + _COPY)
         after = sum(prod(_source(graph, part).shape) * matrix.shape[1] for part in parts)
+        after += sum(prod(part.shape) * _COPY for part in parts if part.opcode == "concatenate")
         after += (len(parts) - 1) * (prod(node.shape) * _ADDITION + _CALL)
         return _sum(graph, node, parts) if after < before else None
 
