@@ -228,7 +228,7 @@ def _while(translator: Translator, writer: Writer, operation: Operation) -> None
 
 def _joined(translator: Translator, operation: Operation, values: Sequence[Value]) -> Shape:
     """The shape of a value, or of a tuple of several."""
-    shapes = tuple(translator.shape(value.type, operation.span) for value in values)
+    shapes = tuple([translator.shape(value.type, operation.span) for value in values])
     return shapes[0] if len(shapes) == 1 else TupleShape(shapes)
 
 

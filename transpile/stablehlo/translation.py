@@ -195,15 +195,13 @@ class Translator:
         """The values that a region needs and does not define, in the order in which it needs them."""
         found = self.captured.get(region)
         if found is None:
-            needed, own = list[Value](), list[Value](region.arguments)
+            needed = list[Value]()
             for operation in region.operations:
                 needed += operation.operands
-                own += operation.results
                 if operation.regions:
                     needed += chain.from_iterable(map(self.captures, operation.regions))
-            found = self.captured[region] = dict.fromkeys(needed)
-            for value in own:
-                found.pop(value, None)
+            outer = set(needed).difference(region.arguments, *[each.results for each in region.operations])
+            found = self.captured[region] = {value: None for value in needed if value in outer}
         return found
 
     # -- parts of operations

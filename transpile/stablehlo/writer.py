@@ -144,7 +144,7 @@ class Writer:
 
     def tuple(self, parts: Sequence[Instruction], *, is_marked: bool = False) -> Instruction:
         """A tuple of values."""
-        shape = TupleShape(tuple(part.shape for part in parts))
+        shape = TupleShape(tuple([part.shape for part in parts]))
         if is_marked:
             return self.add("tuple", shape, parts)
         return self.unmarked("tuple", shape, tuple(parts), {})
