@@ -92,3 +92,18 @@ def test_a_gradient_computes_what_it_alone_reads(made, other, count):
     parameters = xla2py.emit(text, debug=True).source.split("def back(")[1].split(")")[0]
     assert parameters.count(":") == count
     assert_agrees(text, X, X + 1, without="interfaces")
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [(("negate", "negate"), 1), (("negate", "abs"), 2), (("tanh", "tanh"), 2)],
+    ids=["of another argument", "in two ways", "at a cost"],
+)
+def test_a_function_makes_the_argument_that_all_calls_make_alike(made, count):
+    text = program("ROOT o = (f32[2,3], f32[2,3]) tuple(v, u)", 2, item("p", 0) + item("q", 1) + "{{}}")
+    for k, opcode in enumerate(made):
+        made_here = f"m{k} = f32[2,3] {opcode}(q{k})\nr{k} = f32[2,3] call(m{k}, q{k}), to_apply=back"
+        text = text.replace("{}", made_here, 1)
+    parameters = xla2py.emit(text, debug=True).source.split("def back(")[1].split(")")[0]
+    assert parameters.count(":") == count
+    assert_agrees(text, X, X + 1, without="interfaces")

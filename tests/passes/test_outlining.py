@@ -229,3 +229,23 @@ def test_functions_that_nothing_uses_any_more_are_dropped():
     text = (CHECKOUT / "examples" / "hlo" / "cnn_train_step.after.hlo").read_text("utf-8")
     names = re.findall(r"^def (\w+)", xla2py.emit(text, sources=CHECKOUT).source, re.MULTILINE)
     assert "main" in names and not any("pool" in name for name in names)
+
+
+def pulled(x, y, z):
+    """The gradients of both factors of a product come from one place."""
+    rest = y - x
+    turned = x * (z - y) - rest
+    return jnp.tanh(rest * turned) * jnp.sin(turned) + x * y
+
+
+def test_gradients_of_products_are_one_function_too():
+    def loss(x, z):
+        y = x + 1
+        for _ in range(2):
+            y = y + pulled(x, y, z)
+        return (pulled(y, x, z) ** 2).sum()
+
+    x = np.linspace(0.5, 1, 4, dtype=np.float32)
+    text = hlo(jax.grad(loss, (0, 1)), x, x + 1)
+    assert xla2py.emit(text).source.count("d_pulled(") >= 3
+    assert_computes(xla2py.emit(text), jax.grad(loss, (0, 1)), x, x + 1)

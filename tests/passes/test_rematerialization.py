@@ -97,3 +97,26 @@ def test_columns_of_what_a_loop_reads_are_not_stored(width):
     if width > 1:
         assert buffers(text) < buffers(text, disable_passes=[WITHOUT])
     assert_agrees(text, x, w, without=WITHOUT)
+
+
+@pytest.mark.texts_of("0.10")
+def test_what_a_function_gives_its_gradient_is_computed_from_rows():
+    def speed(state, a, b):
+        x, y, z = state
+        return jnp.array([a * (y - x) - z * z, x * (b - z) - y * y, x * y - a * z])
+
+    def loss(state, a, b):
+        def step(state, dt):
+            one = speed(state, a, b)
+            two = speed(state + dt * one, a, b)
+            three = speed(state + dt * two, a, b)
+            return state + dt * (one + two + three + speed(state + dt * three, a, b)), None
+
+        return (lax.scan(step, state, X[:, 0, 0] * 0.1)[0] ** 2).sum()
+
+    given = np.float32([0.3, 0.7, 0.2]), np.float32(1.5), np.float32(0.5)
+    text = jax.jit(jax.grad(loss, (0, 1, 2))).lower(*given).as_text("hlo", debug_info=True)
+    assert "speed_out = speed(state, a, b)" in main(text)
+    assert ", stacked = speed(state, a, b)" in main(text, disable_passes=[WITHOUT])
+    assert buffers(text) < buffers(text, disable_passes=[WITHOUT])
+    assert_agrees(text, *given, without=WITHOUT)

@@ -116,6 +116,8 @@ def _made_of_others(
             return parameter
     if not all(call.users(node) == [call.node] and not live_nodes(call.caller).is_root(node) for call, node in given):
         return None
+    if len(calls) > 1 and (made := _made_alike(called, given, place, others)) is not None:
+        return made
     first, argument = given[0]
     if len(calls) == 1 and _without_axes(called, argument) in moved:
         source, result = first.caller, argument
@@ -134,7 +136,35 @@ def _made_of_others(
     if _operations(source, result, known) > _MOST_MOVED:
         return None
     with called.graph.standing_for(called.parameters[place], None):
-        return _made(called.graph, result, known, source.graph)
+        return copy_of(called.graph, result, known, source.graph)
+
+
+def _made_alike(
+    called: Function, given: Sequence[tuple[_Call, Node]], place: int, others: Mapping[int, Node]
+) -> Node | None:
+    """Return the copy of a cheap operation that all calls make of the same other arguments and numbers, or None."""
+    first = given[0][1]
+    forms = {(node.opcode, node.shape, node.element_type, node.is_python_int, len(node.operands)) for _, node in given}
+    is_cheap = first.operation.is_elementwise and not first.operation.is_costly and not first.stands_alone
+    if len(forms) > 1 or not is_cheap or any(node.parameters != first.parameters for _, node in given):
+        return None
+    columns = [[(call.node, node.operands[k]) for call, node in given] for k in range(len(first.operands))]
+    operands = [_of_column(called.graph, column, others) for column in columns]
+    own = tuple(operand for operand in operands if operand is not None)
+    if len(own) < len(operands):
+        return None
+    with called.graph.standing_for(called.parameters[place], None):
+        return copied(called.graph, first, own, narrowed(first, own), first.parameters)
+
+
+def _of_column(graph: Graph, column: Sequence[tuple[Node, Node]], others: Mapping[int, Node]) -> Node | None:
+    """Return what a function has for a value of each call: a parameter, a number that is the same in all, or None."""
+    (_, first), *_ = column
+    if first.is_literal:
+        is_one = all(value.is_literal and value.parameters == first.parameters for _, value in column)
+        return graph.literal(literal_value(first), first.type) if is_one else None
+    given = (own for k, own in others.items() if all(call.operands[k] is value for call, value in column))
+    return next(given, None)
 
 
 def _result(node: Node) -> tuple[Function, Node] | None:
@@ -174,13 +204,13 @@ def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int
     return row.is_elementwise + sum(_operations(source, operand, known) for operand in node.operands)
 
 
-def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
+def copy_of(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
     """Return the copy of a node of one function in another, where ``known`` maps nodes to existing copies."""
     if node in known:
         return known[node]
     if node.is_literal:
         return graph.literal(literal_value(node), node.type)
-    operands = tuple(_made(graph, operand, known, of) for operand in node.operands)
+    operands = tuple(copy_of(graph, operand, known, of) for operand in node.operands)
     with graph.coming_as(node, of):
         if node.opcode in ("expand", "getitem") and len(operands) == 1:
             made = getitem(graph, operands[0], node.parameters["index"])
@@ -236,7 +266,7 @@ def _called_with_less(
         given = graph.add("item", (new,), index=index) if len(left) > 1 else new
         known[_without_axes(called, called.flat_results[place])] = given
     place = node.parameters["index"] if node.opcode == "item" else 0
-    return _made(graph, results.get(place) or called.flat_results[place], known, called.graph)
+    return copy_of(graph, results.get(place) or called.flat_results[place], known, called.graph)
 
 
 def _types(call: Node, left: Sequence[int]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ what it counts, and what is the same in every round. Derivatives are full of suc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ...array.affine import affine
 from ...array.graph import Graph
@@ -15,7 +15,9 @@ from ...array.program import Function, Loop
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import is_inside
+from ...array.value import getitem
 from ...dataclass import dataclass
+from ..calls.interfaces import copy_of
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_line, read_by_rows, row_at
@@ -28,7 +30,7 @@ def rematerialization(function: Function, supports: Support) -> None:
     if not supports.features.arrays_fit_memory:
         return
     graph, live = function.graph, live_nodes(function)
-    outputs = {item: rows for loop in live.of(("loop",)) for item, rows in _cheap_outputs(graph, loop, live)}
+    outputs = {item: rows for loop in live.of(("loop",)) for item, rows in _cheap_outputs(function, loop, live)}
     if not outputs:
         return
 
@@ -56,7 +58,7 @@ class _Rows:
             return 0
         if value.is_python_int:
             return 0 if self._is_counted(value) else _MOST_OPERATIONS + 1
-        if value.opcode in ("expand", "scalar"):
+        if value.opcode in ("expand", "scalar") or _is_part(value):
             return self.operations(value.operands[0])
         is_cheap = value.operation.is_elementwise and not value.operation.is_costly
         if not is_cheap or any(part.shape not in ((), value.shape) for part in value.operands):
@@ -87,19 +89,60 @@ class _Rows:
             moved = dict.fromkeys((row.operands[1],), coefficient)
             return from_affine(graph, moved, constant, value.element_type)
         operands = tuple(self.computed(graph, part, row) for part in value.operands)
+        if _is_part(value):
+            return getitem(graph, operands[0], value.parameters["index"])
         return with_operands(graph, value, operands)
 
 
-def _cheap_outputs(graph: Graph, node: Node, live: LiveNodes) -> Iterator[tuple[Node, _Rows]]:
+def _is_part(value: Node) -> bool:
+    """Return whether a value is a part of another one at a fixed place."""
+    return value.opcode == "getitem" and len(value.operands) == 1
+
+
+def _cheap_outputs(function: Function, node: Node, live: LiveNodes) -> Iterator[tuple[Node, _Rows]]:
     """Yield the outputs of a loop that are only read by rows, and whose rows are cheap."""
+    graph = function.graph
     loop: Loop = node.parameters["loop"]
     stored = {store.value: loop.carries.index(store.carry) for store in loop.stores if is_counted_store(store, loop)}
     items = read_by_rows(node, live)
     outputs: dict[Node, Node] = {}
     for value in sorted(stored, key=lambda value: value.number):
-        item, rows = items.get(value), _Rows(value, outputs, loop)
-        if item is not None and rows.operations(value) <= _MOST_OPERATIONS:
+        item = items.get(value)
+        with graph.inside(loop.region):
+            is_inner = is_inside(value.region, loop.region)
+            rows = _Rows(_outside_of_call(function, value, live) if is_inner else value, outputs, loop)
+        if item is not None and rows.operations(rows.value) <= _MOST_OPERATIONS:
             yield item, rows
         else:
             with graph.in_place_of(node):
                 outputs[value] = graph.add("item", (node,), index=stored[value])
+
+
+def _outside_of_call(function: Function, value: Node, live: LiveNodes) -> Node:
+    """Return the copy of a call's result that is made of the call's operands and other results, if it is small; other
+    values unchanged.
+    """
+    call = value.operands[0] if value.opcode == "item" else value
+    if call is value or call.opcode != "call":
+        return value
+    called: Function = call.parameters["function"]
+    inside = called.flat_results
+    result = inside[value.parameters["index"]]
+    others = [user for user in live.users(call) if user.opcode == "item" and user is not value]
+    known = {inside[other.parameters["index"]]: other for other in others}
+    known |= dict(zip(called.parameters, call.operands, strict=True))
+    if result in known or _size(result, known) > _MOST_OPERATIONS:
+        return value
+    return copy_of(function.graph, result, known, called.graph)
+
+
+def _size(node: Node, known: Container[Node]) -> int:
+    """Return the number of element-wise operations from known nodes to a node; more than the limit if others are
+    needed.
+    """
+    if node in known or node.is_literal:
+        return 0
+    is_cheap = _is_part(node) or (node.operation.is_elementwise and not node.stands_alone and node.operands)
+    if not is_cheap:
+        return _MOST_OPERATIONS + 1
+    return node.operation.is_elementwise + sum(_size(operand, known) for operand in node.operands)

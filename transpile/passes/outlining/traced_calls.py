@@ -231,6 +231,8 @@ def _by_function(computation: Computation, chains: CallChains, numbers: Numbers)
                 for function, caller, inner in _calls(chain, is_gradient, chains, numbers)
             ]
         is_structure = instruction.opcode in STRUCTURE
+        if is_gradient and instruction.opcode == "multiply":  # the gradients of both factors come from one place
+            kind = numbers.of((kind, *(numbers.kind(operand)[1] for operand in instruction.operands)))
         for (labelled, structure), inner in calls:
             if is_structure:
                 structure.append(instruction)
