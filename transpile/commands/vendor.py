@@ -20,13 +20,11 @@ from .options import Command, Group, choose, setting_options, sizes_option
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
+    from ..equivalence.reports.results import ProgramReport
     from ..vendoring import Project, VendoredModule
 
     Act = Callable[[Project, VendoredModule], int]
 ACTION_NEEDED = 1
-if TYPE_CHECKING:
-    from ..equivalence.reports.results import ProgramReport
-    from ..vendoring import Project, VendoredModule
 DIFFERS, NOT_COMPARED = 1, 3
 
 

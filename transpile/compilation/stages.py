@@ -19,8 +19,7 @@ from ..hlo.printer import print_module
 from ..options import FUSED, OWN, READABLE, Options
 from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
-from ..passes.calls.argument_elements import call_elements
-from ..passes.calls.argument_views import call_views
+from ..passes.calls.argument_parts import call_elements, call_views
 from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
 from ..passes.calls.inlining import inline_joinable, inlining
 from ..passes.calls.interfaces import interfaces

@@ -15,7 +15,7 @@ ArrayPass = Callable[[Function, Support], None]  # makes only nodes that the tar
 # The files of the passes over functions of the array dialect, in order; a pass with another name than its file has it
 # behind a colon. Each can be disabled by name.
 _FILES = """
-    loops.redundant_stores:equal_stores loops.dead_carries:unread_carries loops.dead_results:unread_results
+    loops.dead_carries:equal_stores loops.dead_carries:unread_carries loops.dead_results:unread_results
     activation_functions.idioms random.threefry algebra.remainders algebra.powers algebra.ufuncs reductions.prefixes
     statistics.searches statistics.medians linear_algebra.solves linear_algebra.projections
     linear_algebra.accumulated_products loops.rematerialization linear_algebra.products
