@@ -1,6 +1,6 @@
 """Random programs: valid, and the same on XLA as in emitted code.
 
-A hundred of each family, and in ``make prove`` a thousand, which take half an hour at most.
+Fifty of each family, and in ``make prove`` a thousand, which take half an hour at most.
 """
 
 import pytest
@@ -15,7 +15,7 @@ from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 
-COUNT = much(100, 1000)
+COUNT = much(50, 1000)
 
 COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped", "triangles"), COUNT // 3)
 ON_XLA = [family for family in FAMILIES if family != "unusual"]

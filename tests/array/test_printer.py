@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.node import Constant, ForeignName, Slot
 from xla2py.transpile.array.printer import print_function, print_program
@@ -72,36 +73,20 @@ def test_passes_do_not_change_the_numbering_of_what_they_leave_alone():
 
 
 def test_a_counted_loop_shows_its_range_carries_and_stores():
-    text = """
-    body {
-      s = (s32[], f32[2], f32[3,2]) parameter(0)
-      i = s32[] get-tuple-element(s), index=0
-      x = f32[2] get-tuple-element(s), index=1
-      out = f32[3,2] get-tuple-element(s), index=2
-      one = s32[] constant(1)
-      zero = s32[] constant(0)
-      next = s32[] add(i, one)
-      square = f32[2] multiply(x, x)
-      row = f32[1,2] reshape(x)
-      rows = f32[3,2] dynamic-update-slice(out, row, i, zero)
-      ROOT t = (s32[], f32[2], f32[3,2]) tuple(next, square, rows)
-    }
-    condition {
-      s = (s32[], f32[2], f32[3,2]) parameter(0)
-      i = s32[] get-tuple-element(s), index=0
-      n = s32[] constant(3)
-      ROOT more = pred[] compare(i, n), direction=LT
-    }
-    ENTRY main {
-      x = f32[2] parameter(0)
-      zero = s32[] constant(0)
-      empty = f32[] constant(0)
-      out = f32[3,2] broadcast(empty), dimensions={}
-      start = (s32[], f32[2], f32[3,2]) tuple(zero, x, out)
-      loop = (s32[], f32[2], f32[3,2]) while(start), condition=condition, body=body
-      ROOT rows = f32[3,2] get-tuple-element(loop), index=2
-    }
-    """
+    text = counted_loop(
+        3,
+        {"x": "f32[2]", "out": "f32[3,2]"},
+        """
+        zero = s32[] constant(0)
+        new_x = f32[2] multiply(x, x)
+        row = f32[1,2] reshape(x)
+        new_out = f32[3,2] dynamic-update-slice(out, row, i, zero)
+        """,
+        given="""x = f32[2] parameter(0)
+        empty = f32[] constant(0)
+        out = f32[3,2] broadcast(empty), dimensions={}""",
+        behind="ROOT rows = f32[3,2] copy(out_end)",
+    )
     assert printed(text) == expected("""
         function main(%0: f32[2])
           %1 = f32[3,2] empty()

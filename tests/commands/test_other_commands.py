@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xla2py.tests.counted_loops import counted_loop
+
 
 def test_run_makes_arguments_and_shows_statistics(xla2py):
     code, out, err = xla2py("run", "model.hlo")
@@ -63,41 +65,18 @@ def test_inspect_shows_signature_costs_and_operations(xla2py):
     assert "unsupported" not in out
 
 
-LOOP = """
-body {{
-  p = (s32[], f32[2,2]) parameter(0)
-  i = s32[] get-tuple-element(p), index=0
-  x = f32[2,2] get-tuple-element(p), index=1
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  {line}
-  ROOT t = (s32[], f32[2,2]) tuple(next, y)
-}}
-condition {{
-  p = (s32[], f32[2,2]) parameter(0)
-  i = s32[] get-tuple-element(p), index=0
-  last = s32[] constant(9)
-  ROOT goes = pred[] compare(i, last), direction=LT
-}}
-ENTRY main {{
-  zero = s32[] constant(0)
-  x = f32[2,2] parameter(0)
-  t = (s32[], f32[2,2]) tuple(zero, x)
-  w = (s32[], f32[2,2]) while(t), condition=condition, body=body
-  ROOT y = f32[2,2] get-tuple-element(w), index=1
-}}
-"""
-SINE = "y = f32[2,2] sine(x)"
+SINE = "new_x = f32[2,2] sine(x)"
 WHOLE = """w = s32[2,2] convert(x)
   d = s32[2,2] dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  y = f32[2,2] convert(d)"""
+  new_x = f32[2,2] convert(d)"""
 
 
 @pytest.mark.parametrize(
     ("line", "found"), [(SINE, r"every loop is compiled in the style fast"), (WHOLE, r"^ +\d+ +matmul of s32 +9$")]
 )
 def test_inspect_names_the_loops_that_stay_python(xla2py, tmp_path, line, found):
-    (tmp_path / "loop.hlo").write_text(LOOP.format(line=line))
+    given, behind = "x = f32[2,2] parameter(0)", "ROOT y = f32[2,2] copy(x_end)"
+    (tmp_path / "loop.hlo").write_text(counted_loop(9, {"x": "f32[2,2]"}, line, given, behind))
     code, out, err = xla2py("inspect", str(tmp_path / "loop.hlo"), "--style", "fast")
     assert (code, err) == (0, "")
     assert re.search(found, out, re.MULTILINE), out

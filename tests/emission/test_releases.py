@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.counted_loops import counted_loop
 from xla2py.tests.passes.raising import entry
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.whole import much
@@ -116,44 +117,21 @@ def test_programs_run_without_every_name_that_is_read_no_more(name, monkeypatch)
 
 
 def test_what_a_loop_reads_again_is_let_go_behind_it():
-    text = f"""HloModule m
-
-condition {{
-  c = (s32[], f32[{LARGE}], f32[{LARGE}]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(5)
-  ROOT less = pred[] compare(i, n), direction=LT
-}}
-
-body {{
-  c = (s32[], f32[{LARGE}], f32[{LARGE}]) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  total = f32[{LARGE}] get-tuple-element(c), index=1
-  rate = f32[{LARGE}] get-tuple-element(c), index=2
-  grown = f32[{LARGE}] multiply(total, rate)
-  more = f32[{LARGE}] add(grown, rate)
-  ROOT r = (s32[], f32[{LARGE}], f32[{LARGE}]) tuple(j, more, rate)
-}}
-
-ENTRY main {{
-  x = f32[{LARGE}] parameter(0)
-  zero = s32[] constant(0)
-  rate = f32[{LARGE}] exponential(x)
-  start = f32[{LARGE}] cosine(x)
-  first = (s32[], f32[{LARGE}], f32[{LARGE}]) tuple(zero, start, rate)
-  loop = (s32[], f32[{LARGE}], f32[{LARGE}]) while(first), condition=condition, body=body
-  total = f32[{LARGE}] get-tuple-element(loop), index=1
-  inner = f32[] dot(total, total), {SUMS}
-  b = f32[{8 * LARGE}] broadcast(inner), dimensions={{}}
-  y = f32[{8 * LARGE}] parameter(1)
-  z = f32[{8 * LARGE}] multiply(y, b)
-  e = f32[{8 * LARGE}] exponential(z)
-  d = f32[] dot(e, e), {SUMS}
-  ROOT s = f32[] add(d, inner)
-}}
-"""
+    text = counted_loop(
+        5,
+        {"total": f"f32[{LARGE}]", "rate": f"f32[{LARGE}]"},
+        f"grown = f32[{LARGE}] multiply(total, rate)\nnew_total = f32[{LARGE}] add(grown, rate)",
+        given=f"""x = f32[{LARGE}] parameter(0)
+        rate = f32[{LARGE}] exponential(x)
+        total = f32[{LARGE}] cosine(x)""",
+        behind=f"""inner = f32[] dot(total_end, total_end), {SUMS}
+        b = f32[{8 * LARGE}] broadcast(inner), dimensions={{}}
+        y = f32[{8 * LARGE}] parameter(1)
+        z = f32[{8 * LARGE}] multiply(y, b)
+        e = f32[{8 * LARGE}] exponential(z)
+        d = f32[] dot(e, e), {SUMS}
+        ROOT s = f32[] add(d, inner)""",
+    )
     emitted = xla2py.emit(text)
     assert deleted(emitted.source) == []  # two of 27
     with pytest.MonkeyPatch.context() as patch:

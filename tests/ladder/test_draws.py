@@ -11,9 +11,8 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.tests.kernels.interpreting import by_interpreter
-from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.ladder.running import as_jax, assert_as_jax, needs_compiler
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 KEY = np.array([3, 2**32 - 5], np.uint32)
 X = np.random.default_rng(8).standard_normal((40, 33)).astype(np.float32)
@@ -54,21 +53,11 @@ PROGRAMS = {
 }
 
 
-def same(found, function):
-    expected = jax.tree_util.tree_leaves(jax.jit(function)(KEY, X))
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(np.asarray(one, np.float64), np.asarray(other, np.float64), 2e-6, 2e-6)
-
-
 @needs_compiler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_draw_what_jax_does(name):
     function, launches, draws = PROGRAMS[name]
-    module = xla2py.emit(xla2py.from_jax(function, KEY, X), "cupy", style="fast", nested=False)
-    found = checked(module, [KEY, X])
-    same(found if isinstance(found, tuple) else (found,), function)
+    module = as_jax(function, KEY, X)
     assert costs_of(module.load, [KEY, X]).launches == launches
     assert len(re.findall(r"random_bits\(\w+\[0\]", module.source[: module.source.index("def main(")])) == draws
 
@@ -76,4 +65,4 @@ def test_kernels_draw_what_jax_does(name):
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "alone"])
 def test_the_interpreter_draws_what_jax_does(name):
     function, _, _ = PROGRAMS[name]
-    same([array for _, array in flatten(by_interpreter(xla2py.from_jax(function, KEY, X), [KEY, X]))], function)
+    assert_as_jax(tuple(by_interpreter(xla2py.from_jax(function, KEY, X), [KEY, X])), function, KEY, X)

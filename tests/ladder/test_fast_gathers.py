@@ -1,16 +1,13 @@
 """The style ``fast`` of CuPy: gathers in kernels."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
-from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
-from xla2py.tests.kernels.gathered import PROGRAMS, expected
+from xla2py.tests.kernels.gathered import PROGRAMS
 from xla2py.tests.kernels.interpreting import by_interpreter
-from xla2py.tests.ladder.running import needs_compiler
-from xla2py.transpile.equivalence.verdicts.comparison import flatten
+from xla2py.tests.ladder.running import assert_as_jax, needs_compiler, on_twin
 
 
 def source(name, style="fast"):
@@ -18,24 +15,17 @@ def source(name, style="fast"):
     return xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style=style, debug=True)
 
 
-def same(found, wanted):
-    for result, other in zip(found, wanted, strict=True):
-        assert result.dtype == other.dtype
-        np.testing.assert_allclose(np.asarray(result, np.float64), np.asarray(other, np.float64), 2e-6, 2e-6)
-
-
 @needs_compiler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_gather_what_xla_does(name):
-    with twin():
-        found = to_host(source(name, "fused").load().main(*to_device(list(PROGRAMS[name][1]))))
-    same([array for _, array in flatten(found)], expected(name))
+    function, arguments = PROGRAMS[name]
+    assert_as_jax(on_twin(source(name, "fused"), list(arguments)), function, *arguments)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_interpreter_gathers_what_xla_does(name):
     function, arguments = PROGRAMS[name]
-    same(by_interpreter(xla2py.from_jax(function, *arguments), arguments), expected(name))
+    assert_as_jax(tuple(by_interpreter(xla2py.from_jax(function, *arguments), arguments)), function, *arguments)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.benchmarks.gpu_kit.device import Device
-from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.running import assert_as_jax, needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 TWIN = Device(twin=True)
 GENERATOR = np.random.default_rng(0)
@@ -75,12 +74,8 @@ def test_large_loops_are_wide_kernels(name):
     if name != "rows of a loop":
         assert emitted.source.count(" = WideKernel(") == count
         assert f", {at_once}> " in emitted.source or not count
-    expected = [np.asarray(leaf) for _, leaf in flatten(jax.jit(function)(*arguments))]
-    for own, theirs in zip(TWIN.run(emitted, arguments), expected, strict=True):
-        assert own.dtype == theirs.dtype
-        narrow = theirs.dtype.itemsize == 2
-        wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
-        np.testing.assert_allclose(own.astype(wide), theirs.astype(wide), rtol=2e-2 if narrow else 1e-5, atol=1e-5)
+    found = tuple(TWIN.run(emitted, arguments))
+    assert_as_jax(found, function, *arguments, rtol=2e-2 if found[0].itemsize == 2 else 1e-5, atol=1e-5)
 
 
 def messages(table, weights, senders, receivers):
@@ -129,12 +124,9 @@ def test_rows_are_added_where_they_are_computed(name):
     emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
     assert problems(emitted.source) == []
     assert emitted.source.count(" = AddingKernel(") == count
-    expected = [np.asarray(leaf) for _, leaf in flatten(jax.jit(function)(*arguments))]
-    for own, theirs in zip(TWIN.run(emitted, arguments), expected, strict=True):
-        assert own.dtype == theirs.dtype
-        narrow = theirs.dtype.itemsize == 2
-        tolerance = {"rtol": 2e-2, "atol": 2} if narrow else {"rtol": 1e-4, "atol": 1e-3}
-        np.testing.assert_allclose(own.astype(np.float64), theirs.astype(np.float64), **tolerance)
+    found = tuple(TWIN.run(emitted, arguments))
+    rtol, atol = (2e-2, 2) if found[0].itemsize == 2 else (1e-4, 1e-3)
+    assert_as_jax(found, function, *arguments, rtol=rtol, atol=atol)
 
 
 @needs_compiler

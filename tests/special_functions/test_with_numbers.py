@@ -11,7 +11,7 @@ import xla2py
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_device, on_numpy
-from xla2py.tests.whole import crossed
+from xla2py.tests.whole import crossed, is_whole
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_newer_texts.py
@@ -71,7 +71,8 @@ def test_a_function_of_numbers_is_a_call(row, dtype):
     (found,), (expected,) = on_numpy(text, [x]), run_hlo_in_child(text, x)
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(found, expected, rtol=4e3 * eps, atol=400 * eps)
-    np.testing.assert_allclose(on_device(text, [x])[0], found, rtol=100 * eps, atol=eps)
+    if dtype is np.float64 or is_whole():  # float32 is run there in test_special_functions.py
+        np.testing.assert_allclose(on_device(text, [x])[0], found, rtol=100 * eps, atol=eps)
 
 
 @pytest.mark.parametrize(("function", "arguments", "call"), CALLS[::6], ids=[call for _, _, call in CALLS[::6]])
