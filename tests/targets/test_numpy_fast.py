@@ -118,7 +118,9 @@ def test_few_operations_against_the_order_of_memory_stay_as_they_are():
 
 def test_scatters_count_from_the_end():
     places, values = np.arange(5000, dtype=np.int32) % 90 - 40, np.ones(5000, np.float32)
-    module = xla2py.emit(xla2py.from_jax(lambda i, v: jnp.zeros(37).at[i].add(v), places, values), style="fast")
+    module = xla2py.emit(
+        xla2py.from_jax(lambda i, v: jnp.zeros(37).at[i].add(v), places, values), style="fast", threads="2"
+    )
     assert "scatter_on_zeros(i, v, (37,), np.float32, np.add, from_end=True)" in module.source
     kept = places[(places >= -37) & (places < 37)] % 37
     assert np.array_equal(module.load().main(places, values), np.bincount(kept, minlength=37))

@@ -34,6 +34,10 @@ class Region:
     def child(self, kind: str) -> Region:
         return Region(kind, self, self.depth + 1)
 
+    def enclosed(self) -> Region:
+        """Return a new body inside, in which nodes stay whatever they depend on."""
+        return self.child("block")
+
     def path(self) -> Iterator[Region]:
         """Yield this region, then the ones around it."""
         region: Region | None = self

@@ -157,9 +157,11 @@ def _over_program(program_pass: Callable[[Program], object], applies: Condition 
     return Stage(program_pass.__name__, ARRAY, ARRAY, lambda draft: program_pass(draft.program), applies)
 
 
-def _fusion(name: str) -> Callable[..., object]:
-    """Return the pass of a file in ``passes/fusion``, imported only for programs with kernels."""
-    found: Callable[..., object] = getattr(import_module(f"..passes.fusion.{name}", __package__), name)
+def _fusion(name: str, function: str = "") -> Callable[..., Any]:
+    """Return the pass of a file in ``passes/fusion``, or another ``function``, imported only for programs with
+    kernels.
+    """
+    found: Callable[..., Any] = getattr(import_module(f"..passes.fusion.{name}", __package__), function or name)
     return found
 
 
@@ -198,6 +200,15 @@ def _compile_whole(draft: Draft) -> None:
     _fusion("whole_functions")(draft.program, _kernels(draft))
 
 
+def _scatters_in_one_thread(draft: Draft) -> bool:
+    return _compiles_whole(draft) and draft.options.threads in ("", "1")
+
+
+def _scatter_in_loops(draft: Draft) -> None:
+    for function in draft.program.functions:
+        _fusion("scatter_loops")(function, _kernels(draft))
+
+
 def _has_loop_forms(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.loop_form is not None and not _works_in_chunks(draft)
@@ -232,12 +243,15 @@ def _use_own_functions(draft: Draft) -> None:
     of_packages = [package.own_function for package in packages]
     if kernels is None:
         of_packages += [package.readable_function for package in packages]
-    before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
-    if _works_in_chunks(draft):
-        before = None  # a call would hide operations from the planning of chunks; block functions get their calls later
+    after = target.readable_function if kernels is None else None
     of_large = () if draft.given.free_sizes else (target.own_function, after)  # faster on large arrays
     captured = target.graphs.own_function if draft.options.graph and target.graphs is not None else None
-    for own in (captured, before, *of_packages, *of_large):
+    if captured is not None:
+        own_functions(draft.program, captured)
+    # A call would hide operations from the planning of chunks; block functions get their calls later.
+    if kernels is not None and kernels.own_function is not None and not _works_in_chunks(draft):
+        _fusion("compiled_loops", "own_functions_around_loops")(draft.program, kernels)
+    for own in (*of_packages, *of_large):
         if own is not None:
             own_functions(draft.program, own)
     deciding = packages if draft.options.edge_cases == LIBRARY and kernels is None else []
@@ -336,6 +350,7 @@ STAGES: tuple[Stage, ...] = (
     _over_functions(interval_masks, _writes_slices),
     _over_functions(multiples, _writes_kernels_of_whole_arrays),
     Stage("whole_functions", ARRAY, ARRAY, _compile_whole, _compiles_whole),
+    Stage("scatter_loops", ARRAY, ARRAY, _scatter_in_loops, _scatters_in_one_thread),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
     _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),

@@ -13,6 +13,7 @@ from ..array import operations as array_operations
 from ..array.node import Node
 from ..dataclass import dataclass
 from ..hlo.element_types import ElementType
+from .gathers import gather_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,12 @@ def start_value(reduction: str, element_type: ElementType) -> np.ndarray:
         return np.asarray(dtype.type(-np.inf if is_largest else np.inf))
     bounds = np.iinfo(dtype)
     return np.asarray(dtype.type(bounds.min if is_largest else bounds.max))
+
+
+def takes_long_alone(node: Node) -> bool:
+    """Return whether compilers compute several of an operation at a time in much less than the time of each."""
+    is_conversion = node.opcode == "prelude" and node.parameters["function"] == "to_int"
+    return node.operation.is_costly and not is_conversion and node.opcode not in OPERATIONS and gather_of(node) is None
 
 
 _FUNCTIONS = frozenset(("random_bits", "random_uniform", "random_normal"))

@@ -22,8 +22,8 @@ from ....transpile.hlo.element_types import ElementType, from_dtype
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS, fuses
 from .renderer import NumbaRenderer
-from .rounds import RoundWriter
-from .writer import COUNTERS
+from .rounds import Last, RoundWriter
+from .writer import COUNTERS, ElementWriter
 
 
 class HeadWriter:
@@ -250,10 +250,12 @@ class LoopWriter:
         """Let the kernel before a change write into the array ``name`` directly; return whether that is possible."""
         return self.rounds is not None and self.rounds.change(node, name)
 
-    def scatter(self, node: Node, name: str) -> None:
-        """Write the lines of a scatter among those of the loop around it."""
+    def scatter(self, node: Node, name: str, begin: int) -> None:
+        """Write the lines of a scatter among those of the loop around it, whose number was ``begin`` before its
+        statement.
+        """
         assert self.rounds is not None
-        ScatterWriter(self.rounds).write(node, name)
+        ScatterWriter(self.rounds).write(node, name, begin)
 
     def _lines(self, writer: FunctionWriter, node: Node, parameters: Sequence[str]) -> list[str]:
         """Return the lines of a loop as the body of a function."""
@@ -289,27 +291,53 @@ class ScatterWriter:
     """Writes loops over the axes of the indices, the test whether an index is inside, and loops over window axes."""
 
     def __init__(self, rounds: RoundWriter) -> None:
+        self.rounds = rounds
         self.writer, self.kept = rounds.function_writer, rounds.names_of_author
         self.statement, self.expression = rounds.elements.statement, rounds.elements.expression
+        self.values: dict[Node, Expression] = {}  # operands that the loop computes element by element
 
-    def write(self, node: Node, name: str) -> None:
-        """Write the lines that apply a scatter to the array ``name``."""
+    def write(self, node: Node, name: str, begin: int) -> None:
+        """Write the lines that apply a scatter to the array ``name``, and compute in the same loop what kernels before
+        line ``begin`` computed for it alone.
+        """
         x, value, *indices = node.operands
-        given, *places = [self._named(operand) for operand in node.operands[1:]]
+        computed = self.rounds.taken_back(node, name, begin)
+        known = {part for last in computed for part in last.arrays}
+        given, *places = [Expression("") if each in known else self._named(each) for each in node.operands[1:]]
         letters = (letter for letter in COUNTERS if letter not in {*self.writer.names.taken, *self.kept})
         batch = np.broadcast_shapes(*(index.shape for index in indices))
         window = x.shape[len(indices) :]
         counters = [next(letters, f"index_{k}") if size > 1 else "0" for k, size in enumerate((*batch, *window))]
-        outside = self.writer.indent
+        outside, own = self.writer.indent, set(counters) - self.writer.names.taken
+        self.writer.names.taken |= own
         self._open(counters[: len(batch)], batch)
+        of_value = [last for last in computed if [*last.arrays] == [value]]
+        self._compute([last for last in computed if last not in of_value], counters)
         at = [self._element(text, index, counters[: len(batch)]) for text, index in zip(places, indices, strict=True)]
         if tests := list(self._tests(at, indices, x.shape)):
             self._begin(self.statement("begin_if", tests))
         self._open(counters[len(batch) :], window)
+        self._compute(of_value, counters)
         target = self.expression("item", name, [*at, *counters[len(batch) :]])
         combiner = node.parameters["ufunc"].opcode if node.parameters["ufunc"] is not None else None
         self.writer.line(self.statement("combine", node, combiner, target, self._element(given, value, counters)))
         self.writer.indent = outside
+        self.writer.names.taken -= own
+
+    def _compute(self, kernels: Sequence[Last], counters: Sequence[str]) -> None:
+        """Write the lines of kernels at the element that the counters say."""
+        rounds, writer = self.rounds, self.writer
+        for last in kernels:
+            kernel = last.kernel.parameters["kernel"]
+            element = ElementWriter(
+                kernel, rounds.elements, writer.names, rounds.annotate, writer.constants, writer.source_names
+            )
+            element.known, element.indent = rounds.known, writer.indent
+            parts = writer.items.get(last.kernel, {}) if last.kernel.results else {0: last.kernel}
+            order = [parts[number] for number in range(len(kernel.outputs))]
+            values = element.values_at(counters, last.inputs, [last.arrays[part] for part in order])
+            writer.lines += element.lines
+            self.values.update(zip(order, values, strict=True))
 
     def _named(self, node: Node) -> Expression:
         """Return the text of an operand that is read several times, or while the array changes: its name."""
@@ -332,6 +360,8 @@ class ScatterWriter:
 
     def _element(self, text: Expression, node: Node, counters: Sequence[str]) -> Expression:
         """Return an element of an array that is broadcast to the axes of these counters."""
+        if node in self.values:
+            return self.values[node]
         own = counters[len(counters) - node.ndim :]
         items = ["0" if size == 1 else counter for counter, size in zip(own, node.shape, strict=True)]
         return self.expression("item", text, items)

@@ -8,21 +8,24 @@ where it gets a name: so nothing changes that is still to be read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ....transpile.array.in_place import is_own_array
 from ....transpile.array.node import Node, Region, Slot
-from ....transpile.array.program import Branch, Carry, Loop, Store
+from ....transpile.array.program import Branch, Carry, Loop, Store, tree_nodes
 from ....transpile.array.scalars import is_matrix, is_row
-from ....transpile.array.traversal import is_inside
+from ....transpile.array.traversal import is_inside, topological
 from ....transpile.array.value import FULL
 from ....transpile.dataclass import dataclass
 from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.kernels.index_maps import identity
 from ....transpile.kernels.kernel import Kernel
+from ....transpile.kernels.operations import takes_long_alone
 from ....transpile.python.templates import Expression
 from .line_writer import LineNestWriter
 from .placed_changes import cut, written_in_place
@@ -32,13 +35,16 @@ from .writer import Buffers, NestWriter, readable_lines
 
 @dataclass(slots=True)
 class Last:
-    """The kernel that was written last: its lines, and the state of the writer before it."""
+    """A kernel that was written last: its lines, and the state of the writer before it."""
 
     kernel: Node
     start: int
     taken: set[str]
     buffers: Buffers
     end: int = 0
+    bound: set[str] = field(default_factory=set)  # the names that it has taken
+    inputs: list[Expression] = field(default_factory=list)
+    arrays: dict[Node, str] = field(default_factory=dict)  # of results that have an array of their own
 
 
 class RoundWriter(ControlFlowWriter):
@@ -57,6 +63,7 @@ class RoundWriter(ControlFlowWriter):
         self.copied: set[str] = set()  # the names of arguments that the loop changes: its caller copies them
         self.stores: dict[Node, list[Store]] = {}  # by what is stored
         self.last: Last | None = None
+        self.recent: list[Last] = []  # the kernels whose lines follow each other, and the last one
         self.names_of_author = frozenset(writer.plan.user_names.values())  # names, of which counters take none
 
     def lines_of_loop(self, node: Node) -> None:
@@ -108,7 +115,7 @@ class RoundWriter(ControlFlowWriter):
         """What a loop in a branch carries has no array where the branch is not taken."""
         before = set(self.buffers.names)
         super()._branch(node, branch, targets)
-        self.buffers.names.intersection_update(before | self.buffers.made)
+        self.buffers.names.intersection_update(before | self.buffers.made.keys())
 
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
         self._overwrite(pairs)
@@ -171,14 +178,21 @@ class RoundWriter(ControlFlowWriter):
         """
         writer = self.function_writer
         kernel, within = cut(*placed) if placed is not None else (node.parameters["kernel"], {})
-        self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy())
+        if self.last is not None and self.last.end != len(writer.lines):
+            self.recent.clear()
         inputs = [self._input(operand) for operand in node.operands]
+        self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy(), inputs=inputs)
+        self.recent.append(self.last)
         parts = writer.items.get(node, {}) if node.results else {0: node}
         kind = LineNestWriter if kernel.by_lines else NestWriter
         nest = kind(kernel, self.elements, writer.names, self.annotate, writer.constants, writer.source_names)
         nest.within, nest.no_counters = within, self.names_of_author
         places: list[tuple[Expression, Expression]] = [(row, row)] if row is not None else []
+        unnamed = [part for part in parts.values() if part not in writer.texts]
         places = places or [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
+        self.last.arrays.update(
+            (part, writer.texts[part]) for part in unnamed if writer.texts[part] in self.buffers.made
+        )
         for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
             writer.line(self.elements.statement("note", text))
         nest.use(inputs, [written for _, written in places], self.buffers, self.known)
@@ -191,6 +205,7 @@ class RoundWriter(ControlFlowWriter):
                 self._copy_into(name, written)
         self.give([(name, written) for name, written in places if written not in self.buffers.names])
         self.last.end = len(writer.lines)
+        self.last.bound = writer.names.taken - self.last.taken
 
     def change(self, change: Node, name: str) -> bool:
         """Let the kernel before a change write into the array ``name`` directly; return whether that is possible."""
@@ -210,6 +225,36 @@ class RoundWriter(ControlFlowWriter):
         row = Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places))
         self.kernel(kernel, row, placed)
         return True
+
+    def taken_back(self, node: Node, name: str, begin: int) -> list[Last]:
+        """Remove the kernels that were written just before line ``begin`` and whose results only a scatter into the
+        array ``name`` reads, element by element; return them in order.
+        """
+        found: list[Last] = []
+        while self.recent and self.recent[-1].end == begin and self._is_of_scatter(self.recent[-1], node, name):
+            found.insert(0, self.recent.pop())
+            begin = found[0].start
+        for last in found:
+            self.function_writer.names.taken -= last.bound
+            for part, array in last.arrays.items():
+                self.buffers.drop(array)
+                del self.writer.texts[part]
+        if found:
+            del self.function_writer.lines[begin : found[-1].end]
+            self.last = None
+        return found
+
+    def _is_of_scatter(self, last: Last, node: Node, name: str) -> bool:
+        kernel: Kernel = last.kernel.parameters["kernel"]
+        _, value, *indices = node.operands
+        batch = np.broadcast_shapes(*(index.shape for index in indices))
+        shapes = {batch if part in indices else value.shape for part in last.arrays}
+        is_own = len(last.arrays) == len(kernel.outputs) and all(
+            node.operands.count(part) == 1 and self.function_writer.plan.uses[part] == 1 for part in last.arrays
+        )
+        is_plain = not kernel.by_lines and not kernel.has_loop and kernel.at == [identity(kernel.loop)] * len(kernel.at)
+        is_fast = not any(map(takes_long_alone, topological(tree_nodes(kernel.function.results))))
+        return is_own and is_plain and is_fast and shapes == {kernel.loop} and not _mentions(last.inputs, name)
 
     def _input(self, operand: Node) -> Expression:
         text = self.writer.text(operand)

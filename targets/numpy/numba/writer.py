@@ -27,20 +27,27 @@ class Buffers:
 
     def __init__(self, renderer: NumbaRenderer) -> None:
         self.renderer = renderer
-        self.lines: list[str] = []
         self.names: set[str] = set()
-        self.made: set[str] = set()
+        self.made: dict[str, str] = {}
+
+    @property
+    def lines(self) -> list[str]:
+        return [*self.made.values()]
 
     def make(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
         """Allocate an array without initializing it."""
         self.names.add(name)
-        self.made.add(name)
-        self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))
+        self.made[name] = self.renderer.statement("new_array", name, tuple(shape), dtype)
+
+    def drop(self, name: str) -> None:
+        """Leave out an array that nothing reads any more."""
+        self.names.remove(name)
+        del self.made[name]
 
     def copy(self) -> Buffers:
         """Return a copy of the state, to restore later."""
         made = Buffers(self.renderer)
-        made.lines, made.names, made.made = [*self.lines], {*self.names}, {*self.made}
+        made.names, made.made = {*self.names}, {**self.made}
         return made
 
 
@@ -267,6 +274,27 @@ class NestWriter(KernelWriter):
         for k in range(len(self.results)):
             self.store(k)
         self.indent -= count
+
+
+class ElementWriter(NestWriter):
+    """Writes the values of a kernel at one element, in a loop that is open already."""
+
+    def values_at(self, counters: Sequence[str], inputs: Sequence[str], wanted: Sequence[str]) -> list[Expression]:
+        """Write the lines of the element at these counters, and return the texts of its values, which get the names
+        that are ``wanted``.
+        """
+        self.counters = {axis: counters[axis] for axis in self.axes}
+        self.own_names = dict(zip(self.results, wanted, strict=True))
+        self.bind(inputs, ())
+        self.region(self.graph.root)
+        return [self.text(node) for node in self.results]
+
+    def name_results(self) -> None:
+        """Give results names of their own."""
+
+    def _name(self, node: Node) -> Expression:
+        wanted = self.own_names.get(node)
+        return super()._name(node) if wanted is None else Expression(self.names.fresh(wanted))
 
 
 # -- indices of gathers, computed around the innermost loops

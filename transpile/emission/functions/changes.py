@@ -66,7 +66,7 @@ class ChangeWriter:
     def setitem(self, node: Node) -> None:
         """Write an update, of a copy if the array is read again: ``y = x.copy()``, ``y[i] = value``."""
         writer = self.writer
-        before = node.operands[0]
+        before, begin = node.operands[0], len(writer.lines)
         takes_over = self._taken_over_by(before) is node
         name = writer.texts[before] if takes_over else writer.texts.get(node)
         wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
@@ -88,7 +88,7 @@ class ChangeWriter:
         writer.allocation.hold(name, node)
         compiler = writer.loop_compiler
         if node.opcode == "scatter" and compiler is not None:
-            compiler.scatter(node, name)
+            compiler.scatter(node, name, begin)
         elif compiler is None or not compiler.change(node, name):
             writer.line(self._change(node, name), node)
         writer.bound(node)

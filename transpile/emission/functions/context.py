@@ -166,6 +166,8 @@ class LoopCompiler(Protocol):
         """Have the preceding kernel write the update into the array of a name; return whether that was done."""
         ...
 
-    def scatter(self, node: Node, name: str) -> None:
-        """Write the lines of a scatter into the array of a name, in a compiled loop."""
+    def scatter(self, node: Node, name: str, begin: int) -> None:
+        """Write the lines of a scatter into the array of a name, in a compiled loop; before its statement there were
+        ``begin`` lines.
+        """
         ...

@@ -15,7 +15,7 @@ from ...dataclass import dataclass
 from ...kernels.index_maps import is_view
 from ...target import Kernels
 from ..calls.inlining import MOST_COPIED, copied, used_functions
-from ..calls.target_functions import own_functions_of
+from ..calls.target_functions import own_functions, own_functions_of
 
 _FEWEST_ROUNDS = 4
 
@@ -25,6 +25,21 @@ def compiled_loops(function: Function, kernels: Kernels, *, with_forms: bool = F
     something has to be replaced by its form in loops.
     """
     return list(_outermost(function, _fitting(kernels, function.graph if with_forms else None)))
+
+
+def own_functions_around_loops(program: Program, kernels: Kernels) -> None:
+    """Replace operations that a target has functions for, except the scatters of loops that may be compiled."""
+    own = kernels.own_function
+    assert own is not None
+
+    def is_scatter(node: Node) -> bool:
+        call = kernels.loop_function(node)
+        return call is not None and call.is_operation
+
+    own_functions(program, lambda node: None if is_scatter(node) else own(node))
+    loops = (node for function in program.functions for node in compiled_loops(function, kernels))
+    inside = {part for node in loops for part in body_and_captured(node)[0]}
+    own_functions(program, lambda node: None if node in inside else own(node))
 
 
 def _fitting(kernels: Kernels, graph: Graph | None = None) -> Callable[[Node], bool]:
