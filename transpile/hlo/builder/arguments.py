@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeGuard, TypeVar
 
@@ -67,6 +68,18 @@ def expected(name: str, wanted: type[Argument], value: Argument) -> Argument:
     if isinstance(value, wanted):
         return value
     refuse("XP232", f"{name}: a {wanted.__name__} is wanted, not {value!r}")
+
+
+def dimension_attributes(name: str, wanted: type[Any], numbers: Any) -> dict[str, Any]:
+    """Return dimension numbers as the attributes of their names; those of batching only if there are any."""
+    order = sorted((each.name for each in fields(wanted)), key="index_vector_dim".__eq__)  # which HLO writes last
+    given = {key: getattr(expected(name, wanted, numbers), key) for key in order}
+    return {
+        key: integer(name, value)
+        if key == "index_vector_dim"
+        else integers(name, value) or (None if "batching" in key else ())
+        for key, value in given.items()
+    }
 
 
 def as_shape(name: str, shape: Shape | str) -> Shape:

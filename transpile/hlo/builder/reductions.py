@@ -16,7 +16,7 @@ from .arguments import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
     WindowPadding,
-    expected,
+    dimension_attributes,
     integer,
     integers,
     make_window,
@@ -202,14 +202,8 @@ class ReductionOperations(BuilderCore):
         indices_are_sorted: bool = False,
     ) -> XlaOp:
         """Gather slices of ``slice_sizes`` at the index vectors in ``start_indices``, clamped to be in bounds."""
-        expected("gather", GatherDimensionNumbers, dimension_numbers)
         attributes = {
-            "offset_dims": integers("gather", dimension_numbers.offset_dims),
-            "collapsed_slice_dims": integers("gather", dimension_numbers.collapsed_slice_dims),
-            "start_index_map": integers("gather", dimension_numbers.start_index_map),
-            "operand_batching_dims": integers("gather", dimension_numbers.operand_batching_dims) or None,
-            "start_indices_batching_dims": integers("gather", dimension_numbers.start_indices_batching_dims) or None,
-            "index_vector_dim": integer("gather", dimension_numbers.index_vector_dim),
+            **dimension_attributes("gather", GatherDimensionNumbers, dimension_numbers),
             "slice_sizes": integers("gather", slice_sizes),
             "indices_are_sorted": indices_are_sorted or None,
         }
@@ -228,15 +222,8 @@ class ReductionOperations(BuilderCore):
         """Return the operands with ``update_computation(current.., update..)`` applied at the index vectors."""
         arrays, values = self._arrays(operands), self._operands(updates)
         types = [as_array_shape("scatter", array.shape).element_type for array in arrays]
-        expected("scatter", ScatterDimensionNumbers, dimension_numbers)
         attributes = {
-            "update_window_dims": integers("scatter", dimension_numbers.update_window_dims),
-            "inserted_window_dims": integers("scatter", dimension_numbers.inserted_window_dims),
-            "scatter_dims_to_operand_dims": integers("scatter", dimension_numbers.scatter_dims_to_operand_dims),
-            "input_batching_dims": integers("scatter", dimension_numbers.input_batching_dims) or None,
-            "scatter_indices_batching_dims": integers("scatter", dimension_numbers.scatter_indices_batching_dims)
-            or None,
-            "index_vector_dim": integer("scatter", dimension_numbers.index_vector_dim),
+            **dimension_attributes("scatter", ScatterDimensionNumbers, dimension_numbers),
             "indices_are_sorted": indices_are_sorted or None,
             "unique_indices": unique_indices or None,
             "to_apply": self._reducer(update_computation, types),

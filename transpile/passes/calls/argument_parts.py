@@ -10,7 +10,7 @@ convolution has reversed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 
 from ...array.live import live_nodes
@@ -62,17 +62,16 @@ def _with_array(program: Program, called: Function, chains: CallChains) -> Funct
             live.replace(old, element, made)
     live.flush()
     called.parameters[first] = own
-    array_of = {node: array for (_, node), array in zip(calls, sources, strict=True)}
     for caller in {caller for caller, _ in calls}:
-        rewrite(caller, ("call",), partial(_given_array, caller, first, array_of))
+        rewrite(caller, ("call",), partial(_of_sources, caller, {node for _, node in calls}, {first}))
     return drop_from_interface(program, called, {place: called.parameters[place] for place in found[1:]}, {})
 
 
-def _given_array(caller: Function, place: int, array_of: Mapping[Node, Node], node: Node) -> Node | None:
-    """Return a call with an array in place of its element; None for other nodes."""
-    if node not in array_of:
+def _of_sources(caller: Function, calls: Set[Node], places: Set[int], node: Node) -> Node | None:
+    """Return one of the calls with what some of its operands are parts or views of; None for other nodes."""
+    if node not in calls:
         return None
-    operands = (*node.operands[:place], array_of[node], *node.operands[place + 1 :])
+    operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
     return with_operands(caller.graph, node, operands)
 
 
@@ -112,7 +111,7 @@ def call_views(program: Program) -> None:
         for place in places:
             _take(called, place, calls[0].operands[place])
         for function in program.functions if places else ():
-            rewrite(function, ("call",), partial(_of_sources, function, called, places))
+            rewrite(function, ("call",), partial(_of_sources, function, set(calls), places))
 
 
 def _are_views(operands: list[Node]) -> bool:
@@ -176,10 +175,3 @@ def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
     index = operand.parameters["index"] if operand.opcode == "expand" else ()
     is_view = index[:count] == (NEW,) * count and set(index[count:]) <= {FULL}
     return operand.operands[0] if is_view and operand.ndim == ndim + count else None
-
-
-def _of_sources(function: Function, called: Function, places: set[int], node: Node) -> Node | None:
-    if node.parameters["function"] is not called or not all(_is_view(node.operands[k]) for k in places):
-        return None
-    operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
-    return with_operands(function.graph, node, operands)
