@@ -13,6 +13,7 @@ from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
+from ..shapes.ranges import row_of
 from .counters import from_affine
 from .dynamic import inside
 from .elementwise import converted
@@ -119,7 +120,7 @@ def _call_with_starts(
 def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node], shape: tuple[int, ...]) -> Value:
     """Return ``x[i]`` or ``x[i : i + size]`` for starts in bounds; dimensions of a single element leave the node."""
     graph = lowering.graph
-    counted = _counted(operand, starts)
+    counted = _counted(lowering, operand, starts)
     if counted is not None:
         return Value(from_affine(graph, *counted, operand.node.type), (None,), shape)
     place = _place_of_device(lowering, operand, starts)
@@ -156,11 +157,12 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     return Value(node, axes, shape)
 
 
-def _counted(operand: Value, starts: dict[int, Node]) -> Affine | None:
+def _counted(lowering: FunctionLowering, operand: Value, starts: dict[int, Node]) -> Affine | None:
     """Return ``t`` for ``np.arange(n)[t]``, and ``t * 2 + 1`` for ``(np.arange(n) * 2 + 1)[t]``, as an affine sum; or
     None.
     """
-    row = _row(operand.node) if operand.axes == (0,) else None
+    is_fixed = lowering.module.options.support.features.sizes_are_fixed
+    row = _row(operand.node, is_fixed=is_fixed) if operand.axes == (0,) else None
     if row is None or not starts[0].is_python_int or starts[0].interval is None:
         return None
     factor, offset = row
@@ -197,15 +199,19 @@ def _place_of_device(lowering: FunctionLowering, operand: Value, starts: dict[in
     return worked_out("add", worked_out("multiply", place, step, 1), start, 0).node
 
 
-def _row(node: Node) -> tuple[int, int] | None:
-    """Return the factor and the offset of integers that are affine in ``np.arange``; None for others."""
+def _row(node: Node, *, is_fixed: bool) -> tuple[int, int] | None:
+    """Return the factor and the offset of integers that are affine in their positions; None for others.
+
+    If sizes are not fixed, numbers may follow from them, and only those that scale and shift positions are looked at.
+    """
     if node.opcode == "arange":
         return 1, 0
     rows = [operand for operand in node.operands if operand.opcode == "arange"]
     numbers = [int(literal_value(operand)) for operand in node.operands if operand.is_literal and node.type.is_integral]
-    if len(rows) != 1 or len(numbers) != 1:
-        return None
-    return {"add": (1, numbers[0]), "multiply": (numbers[0], 0)}.get(node.opcode)
+    if len(rows) == len(numbers) == 1 and node.opcode in ("add", "multiply"):
+        return (1, numbers[0]) if node.opcode == "add" else (numbers[0], 0)
+    row = row_of(node) if is_fixed and node.type.is_integral else None
+    return (row.step, row.start) if row else None
 
 
 def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | None]) -> tuple[Node, list[int]]:
