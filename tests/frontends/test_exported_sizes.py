@@ -102,6 +102,22 @@ def test_a_text_is_read_at_sizes_that_its_assertions_allow():
     assert xla2py.emit(text).sizes["N"].step == 2
 
 
+def test_inspect_and_run_take_a_number_of_each_size(xla2py, tmp_path):
+    path = tmp_path / "sine.mlir"
+    path.write_text(TEXT.replace("OPERATION", SINE), encoding="utf-8")
+    for command, shown in (("inspect", "f32[6,4]"), ("run", "float32[6, 4]")):
+        code, out, _ = xla2py(command, str(path), "--sizes", "N=6")
+        assert code == 0 and shown in out
+        for words, told in (
+            ((), "--sizes NAME=N"),
+            (("--sizes", "N=5"), "Half of 5."),
+            (("--sizes", "M=6"), "sizes are given for M, and the free ones are N"),
+            (("--sizes", "N=6,8,10"), "each size has one number here"),
+        ):
+            code, _, err = xla2py(command, str(path), *words)
+            assert code == 2 and "error[XP425]" in err and told in err
+
+
 @pytest.mark.parametrize(
     ("name", "first", "second", "number"),
     [

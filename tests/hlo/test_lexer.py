@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from xla2py.transpile.errors import HloSyntaxError
 from xla2py.transpile.hlo.lexer import INTEGER, MAX_NESTING, NAME, Cursor, escape, quote, unescape
-from xla2py.transpile.hlo.source import SourceText
+from xla2py.transpile.hlo.source import Diagnostic, SourceText, Span
 
 
 def cursor(text):
@@ -131,3 +131,8 @@ def test_nesting_has_a_limit():
 def test_pieces_of_input_are_quoted_short_and_printable():
     assert quote("a\nb\x00é") == "`a\\nb\\x00\\xe9`"
     assert len(quote("x" * 1000)) < 50
+
+
+def test_bytecode_has_no_place_to_show():
+    diagnostic = Diagnostic("XP425", "sizes are open", Span(0, 0), SourceText("", "program.bin", is_text=False))
+    assert (diagnostic.place, diagnostic.location) == (None, "program.bin")

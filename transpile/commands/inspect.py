@@ -12,8 +12,8 @@ from ..errors import Diagnostic
 from ..options import SETTINGS
 from ..target import require_targets
 from .arrays import leaf_name
-from .modules import read_module
-from .options import Command, function_option
+from .modules import read_at_one_size
+from .options import Command, function_option, one_size_option
 from .terminal import write_table
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ UNITS = ("", "k", "M", "G", "T", "P", "E")
 @click.command(cls=Command)
 @click.argument("file")
 @function_option
+@one_size_option
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
 @click.option("-s", "--style", metavar="NAME", default="", help="With fast: name the loops that stay Python, and why.")
 @click.option("--memory", metavar="SIZE", default="", help="The memory that it may use there, such as 2GiB.")
@@ -46,7 +47,14 @@ UNITS = ("", "k", "M", "G", "T", "P", "E")
     "--threads", metavar="N", default="", help="The number of threads that memory is planned for, as for emit."
 )
 def command(
-    file: str, function: str | None, target: str | None, style: str, memory: str, chunks: str, threads: str
+    file: str,
+    function: str | None,
+    sizes: tuple[str, ...],
+    target: str | None,
+    style: str,
+    memory: str,
+    chunks: str,
+    threads: str,
 ) -> None:
     """Show the arguments, results, operations and cost of a program, and what each target does not support.
 
@@ -57,7 +65,7 @@ def command(
     """
     from ..inspection import inspect
 
-    module = read_module(file, function)
+    module = read_at_one_size(file, function, sizes)
     facts = inspect(module)
     total = sum(facts.opcodes.values())
     click.echo(f"{module.name}: {total} instructions in {len(module.computations)} computations\n")
@@ -203,7 +211,7 @@ def _show_collectives(module: HloModule) -> None:
 
 def _line(module: HloModule, instruction: Instruction) -> str:
     """Return the number of an instruction's line in the module's text, or an empty string."""
-    if module.source is None or instruction.span is None:
+    if module.source is None or not module.source.is_text or instruction.span is None:
         return ""
     source, span = module.source.place(instruction.span)
     return str(source.position(span.start).line)
@@ -226,7 +234,7 @@ def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
 def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
     """Return the numbers of the lines that diagnostics are about: ``4, 9, ..``."""
     source = module.source
-    if source is None:
+    if source is None or not source.is_text:
         return ""
     places = (source.place(diagnostic.span) for diagnostic in diagnostics if diagnostic.span)
     lines = sorted({text.position(span.start).line for text, span in places})

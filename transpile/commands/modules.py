@@ -12,7 +12,15 @@ from ..errors import XlaToPythonError
 from ..files import file_error
 from ..frontends.functions import is_reference
 from ..frontends.sniffing import programs_in
-from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, or_at_sizes, parse_sizes
+from ..frontends.witnesses import (
+    Witnesses,
+    at_one_size,
+    files_at_sizes,
+    free_sizes,
+    function_at_sizes,
+    or_at_sizes,
+    parse_sizes,
+)
 from ..hlo.ir import HloModule
 from .terminal import note, session, working
 
@@ -44,6 +52,17 @@ def read_module(
     for left_out in module.notes:
         note(f"{left_out.location}: {left_out.message}: it is left out")
     return module
+
+
+def read_at_one_size(argument: str, function: str | None, sizes: Sequence[str]) -> HloModule:
+    """Load and verify a file, an export of symbolic sizes at the numbers that words such as ``B=64`` give.
+
+    Raises ``XlaToPythonError``; XP425 for sizes that are not those which the program leaves open.
+    """
+    if not sizes:
+        return read_module(argument, function)
+    content = _stdin() if argument == STDIN else None
+    return at_one_size(partial(read_module, argument, function, content=content), parse_sizes(sizes))
 
 
 def readers(

@@ -112,6 +112,14 @@ sizes_option = click.option(
 )
 
 
+one_size_option = click.option(
+    "--sizes",
+    metavar="NAME=N",
+    multiple=True,
+    help="A number for each size that the program leaves open.",
+)
+
+
 function_option = click.option(
     "--function",
     metavar="NAME",

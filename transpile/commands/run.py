@@ -20,8 +20,8 @@ from ..options import SETTINGS
 from ..settings import load_settings
 from ..target import Target, adopted, load_target, require_targets
 from .emit import generate
-from .modules import read_module, shown_name
-from .options import Command, arguments_options, choose, function_option, setting_options
+from .modules import read_at_one_size, shown_name
+from .options import Command, arguments_options, choose, function_option, one_size_option, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -34,10 +34,17 @@ CALL_BACK = "call_back"  # the prelude function that calls a callback
 @click.argument("source", metavar="FILE")
 @setting_options(*SETTINGS)
 @function_option
+@one_size_option
 @arguments_options
 @click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
 def command(
-    source: str, function: str | None, arguments: str | None, seed: int, output: str | None, **given: Any
+    source: str,
+    function: str | None,
+    sizes: tuple[str, ...],
+    arguments: str | None,
+    seed: int,
+    output: str | None,
+    **given: Any,
 ) -> None:
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
 
@@ -53,7 +60,7 @@ def command(
     if len(targets) > 1 and given["target"] is not None:
         raise UsageError(Diagnostic("XP402", "run takes one target"))
     target = targets[0]
-    module = read_module(source, function)
+    module = read_at_one_size(source, function, sizes)
     emitted = _loaded(generate(module, target, shown_name(source), {**options, "nested": False}))
     devices = device_count(module)
     body = emitted.main if devices == 1 else partial(emitted.replica, None)

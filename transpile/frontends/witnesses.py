@@ -329,3 +329,19 @@ def or_at_sizes(
         return read()
     except OpenSizes as found:
         return at_named_sizes(found.names, lambda chosen: read(sizes=chosen), sizes)
+
+
+def at_one_size(read: Callable[..., HloModule], sizes: Mapping[str, tuple[int, ...]]) -> HloModule:
+    """Return the program from ``read()``, whose sizes are symbolic, at the one number that ``sizes`` has of each.
+
+    Raises what ``read`` raises, and ``UsageError`` (XP425) for ``sizes`` of other names or several numbers.
+    """
+    if not are_planned(sizes):
+        raise UsageError(Diagnostic("XP425", "each size has one number here"))
+    names: tuple[str, ...] = ()
+    try:
+        read()
+    except OpenSizes as found:
+        names = found.names
+    _require_names(sizes, names)
+    return read(sizes={name: number for name, (number,) in sizes.items()})

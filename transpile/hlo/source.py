@@ -26,10 +26,14 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text that a module was read from. ``name`` is its name in errors: a path, ``<stdin>`` or ``<string>``."""
+    """The text that a module was read from. ``name`` is its name in errors: a path, ``<stdin>`` or ``<string>``.
+
+    Bytecode is no text: errors name the file, and no place in it.
+    """
 
     text: str
     name: str = "<string>"
+    is_text: bool = True
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -71,7 +75,9 @@ class Diagnostic:
     @property
     def place(self) -> tuple[SourceText, Span] | None:
         """The text and span to show; None if unknown."""
-        return None if self.source is None or self.span is None else self.source.place(self.span)
+        if self.source is None or self.span is None or not self.source.is_text:
+            return None
+        return self.source.place(self.span)
 
     @property
     def location(self) -> str:

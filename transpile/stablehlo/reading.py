@@ -46,7 +46,7 @@ def read_bytecode(
 
     Raises ``UsageError`` (XP431) with the number of a byte, and what :func:`read_text` raises, without a place.
     """
-    source = SourceText("", name)
+    source = SourceText("", name, is_text=False)
     program = read_artifact(content, name)
     origins = Origins(lambda location: location if isinstance(location, Location) else UNKNOWN, None)
     return _translated(program, origins, source, function, platform, sizes)

@@ -73,7 +73,7 @@ def put_sizes(main: Operation, sizes: Mapping[str, int] | None, source: SourceTe
     return bool(shapes)
 
 
-_ANY_SIZE = "emit makes a module for any size of it; write it again with numbers for one size"
+_ANY_SIZE = "emit makes a module for any size of it; inspect and run take a number of each: --sizes NAME=N"
 
 
 def _left_open(k: int, arguments: Sequence[Argument], source: SourceText, hint: str | None = None) -> Diagnostic:
