@@ -19,7 +19,7 @@ import numpy as np
 from ..dataclass import dataclass
 from ..hlo.attributes import Raw, ReplicaGroups
 from ..hlo.element_types import U32
-from ..hlo.ir import Computation, HloModule, Instruction, with_called
+from ..hlo.ir import Computation, HloModule, Instruction, fresh_name, with_called
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.shardings import Sharding, ShardLayout, parse_meshes, parse_shardings, shard_layout
 
@@ -182,16 +182,11 @@ class _Writer:
     ) -> Instruction:
         if opcode == "parameter":
             attributes = dict(like.attributes)
+        else:
+            name = fresh_name(name, self.names)
         made = Instruction(name, opcode, shape, operands, attributes, like.metadata, like.span)
         self.instructions.append(made)
         return made
-
-    def _fresh(self, base: str) -> str:
-        name, number = base, 1
-        while name in self.names:
-            name, number = f"{base}.{number}", number + 1
-        self.names.add(name)
-        return name
 
     def _own(self, value: _Value, old: Instruction) -> Instruction:
         """Return one device's part of a result."""
@@ -200,7 +195,7 @@ class _Writer:
         if isinstance(value, Instruction):
             return value
         parts = tuple(self._own(each, old) for each in value)
-        return self._add(self._fresh("results"), "tuple", TupleShape(tuple(p.shape for p in parts)), *parts, like=old)
+        return self._add("results", "tuple", TupleShape(tuple(p.shape for p in parts)), *parts, like=old)
 
     def _whole(self, value: _Value) -> Instruction:
         """Return the whole value on every device, gathered if it is sharded."""
@@ -209,9 +204,7 @@ class _Writer:
         if isinstance(value, tuple):
             parts = tuple(self._whole(each) for each in value)
             shape = TupleShape(tuple(part.shape for part in parts))
-            return self._add(
-                self._fresh("several"), "tuple", shape, *parts, like=parts[0] if parts else self.entry.root
-            )
+            return self._add("several", "tuple", shape, *parts, like=parts[0] if parts else self.entry.root)
         if value not in self.wholes:
             self.wholes[value] = self._gathered(value)
         return self.wholes[value]
@@ -227,7 +220,7 @@ class _Writer:
             listed = ",".join("{" + ",".join(map(str, group)) + "}" for group in groups)
             self.channel += 1
             whole = self._add(
-                self._fresh("gathered"),
+                "gathered",
                 "all-gather",
                 ArrayShape(value.shape.element_type, tuple(sizes)),
                 whole,
@@ -251,9 +244,7 @@ class _Writer:
             return whole
         starts = [self._start(sharding, d, size, like) for d, size in enumerate(sizes)]
         own = ArrayShape(shape.element_type, sizes)
-        return self._add(
-            self._fresh("part"), "dynamic-slice", own, whole, *starts, like=like, dynamic_slice_sizes=sizes
-        )
+        return self._add("part", "dynamic-slice", own, whole, *starts, like=like, dynamic_slice_sizes=sizes)
 
     def _start(self, sharding: Sharding, dimension: int, size: int, like: Instruction) -> Instruction:
         """Return the start of the device's shard along a dimension."""
@@ -261,23 +252,21 @@ class _Writer:
         parts = sharding.shard_count(dimension)
         if parts == 1:
             return self._number(0, like)
-        device = self._add(self._fresh("partition"), "partition-id", _NUMBER, like=like)
+        device = self._add("partition", "partition-id", _NUMBER, like=like)
         numbers = np.arange(places.size)
         steps = (step for step in range(1, places.size + 1) if places.size % step == 0)
         step = next((step for step in steps if (numbers // step % parts == places).all()), None)
         if step is None:  # the mesh has an irregular order of devices
             table = ArrayShape(U32, (places.size,))
-            listed = self._add(self._fresh("starts"), "constant", table, like=like, literal=places * np.uint32(size))
+            listed = self._add("starts", "constant", table, like=like, literal=places * np.uint32(size))
             one = ArrayShape(U32, (1,))
-            found = self._add(
-                self._fresh("own"), "dynamic-slice", one, listed, device, like=like, dynamic_slice_sizes=(1,)
-            )
-            return self._add(self._fresh("start"), "reshape", _NUMBER, found, like=like)
+            found = self._add("own", "dynamic-slice", one, listed, device, like=like, dynamic_slice_sizes=(1,))
+            return self._add("start", "reshape", _NUMBER, found, like=like)
         for opcode, number in {"divide": step, "remainder": parts, "multiply": size}.items():
             if number == 1 or (opcode == "remainder" and step * parts == places.size):
                 continue
-            device = self._add(self._fresh("start"), opcode, _NUMBER, device, self._number(number, like), like=like)
+            device = self._add("start", opcode, _NUMBER, device, self._number(number, like), like=like)
         return device
 
     def _number(self, number: int, like: Instruction) -> Instruction:
-        return self._add(self._fresh("number"), "constant", _NUMBER, like=like, literal=np.array(number, np.uint32))
+        return self._add("number", "constant", _NUMBER, like=like, literal=np.array(number, np.uint32))

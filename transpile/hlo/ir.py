@@ -6,8 +6,10 @@ to resolve. Attribute values have the types of :mod:`.attributes`, under HLO's o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +21,7 @@ from .source import Diagnostic, SourceText, Span
 # A pytree of dicts, lists, tuples and objects (:class:`Built`); its leaves are the numbers of results, or None.
 ResultTree = Any
 
+_NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _OF_OTHER_SHAPES = ("entry_computation_layout", "input_output_alias", "buffer_donor")
 
@@ -257,6 +260,20 @@ class HloModule:
 
     def __repr__(self) -> str:
         return f"<HloModule {self.name}: {len(self.computations)} computations>"
+
+
+def legal_name(name: str) -> str:
+    """Return a legal HLO name: other characters become underscores, as in XLA."""
+    legal = _NOT_IN_NAMES.sub("_", name)
+    return legal if legal[:1].isalpha() or legal.startswith("_") else f"_{legal}"
+
+
+def fresh_name(base: str, taken: set[str]) -> str:
+    """Take the first of the names ``base``, ``base.1``, ``base.2``, .. that is free, and return it."""
+    names = chain((base,), (f"{base}.{number}" for number in count(1)))
+    name = next(each for each in names if each not in taken)
+    taken.add(name)
+    return name
 
 
 def called_in(computation: Computation) -> list[Computation]:

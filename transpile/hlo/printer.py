@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .attributes import AttributeKind as K, Window
 from .element_types import ElementType, Kind, from_dtype
 from .header import HEADER_ATTRIBUTES
-from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame, callees_first
+from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame, callees_first, fresh_name, legal_name
 from .lexer import escape
 from .literal_values import array_sha256, has_nan_payloads, mantissa_bits
 from .literals import Literal
@@ -120,7 +120,6 @@ _LARGEST_HASHED_AS_TEXT = 1024  # elements of the largest constant that is hashe
 
 _LEFT_OUT = ()  # marks a literal that is left out
 
-_NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 
 # Words that are names for XLA only with a percent sign.
 _KEYWORDS = frozenset(
@@ -310,20 +309,13 @@ def _unique_names(items: Iterable[Computation | Instruction]) -> dict[int, str]:
         else:
             odd.append(item)
     for item in odd:
-        stem = name = _legal(item.name)
-        number = 0
-        while name in taken:
-            number += 1
-            name = f"{stem}.{number}"
-        taken.add(name)
+        name = fresh_name(_legal(item.name), taken)
         names[id(item)] = f"%{name}" if name in _KEYWORDS else name
     return names
 
 
 def _legal(name: str) -> str:
-    name = _NOT_IN_NAMES.sub("_", name)
-    if not _NAME.fullmatch(name):
-        name = f"_{name}"
+    name = legal_name(name)
     return f"{name}_" if name in TYPE_NAMES else name
 
 

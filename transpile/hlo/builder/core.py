@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..element_types import C64, ELEMENT_TYPES, F32, PRED, S32, ElementType, find_element_type
-from ..ir import Computation, HloModule, Instruction, callees_first
+from ..ir import Computation, HloModule, Instruction, callees_first, fresh_name, legal_name
 from ..shape_inference import infer_shape, require_declared
 from ..shape_rules.common import array_parts, refuse, shape_text, sizes_text
 from ..shapes import ArrayShape, Shape, TupleShape
@@ -24,7 +23,6 @@ from .op import Operand, XlaOp
 Type = ElementType | str | npt.DTypeLike
 """An element type: ``F32``, its HLO name ``"f32"``, or a NumPy dtype."""
 
-_NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 _PYTHON_SCALARS = (bool, int, float, complex)
 _PYTHON_TYPES = {"b": PRED, "i": S32, "u": S32, "O": S32, "f": F32, "c": C64}  # by the kind of the NumPy dtype
 
@@ -140,7 +138,7 @@ class BuilderCore:
         last = self._instructions[-1] if root is None else self._operand(root).instruction
         built = self._built
         if built is None or built.root is not last or len(built.instructions) != len(self._instructions):
-            built = self._built = Computation(_legal_name(self.name), tuple(self._instructions), last)
+            built = self._built = Computation(legal_name(self.name), tuple(self._instructions), last)
         return built
 
     def _instruction(
@@ -161,7 +159,7 @@ class BuilderCore:
             if min(part.dimensions, default=0) < 0:
                 refuse("XP218", f"{opcode}: sizes cannot be negative: {sizes_text(part.dimensions)}")
         instruction = Instruction(
-            self._unique(name or f"{opcode}.{next(self._counter)}"),
+            fresh_name(legal_name(name or f"{opcode}.{next(self._counter)}"), self._names),
             opcode,
             shape,
             tuple(operand.instruction for operand in operands),
@@ -169,15 +167,6 @@ class BuilderCore:
         )
         self._instructions.append(instruction)
         return XlaOp(self, instruction)  # type: ignore[arg-type]
-
-    def _unique(self, wanted: str) -> str:
-        wanted = name = _legal_name(wanted)
-        for number in itertools.count(1):
-            if name not in self._names:
-                break
-            name = f"{wanted}.{number}"
-        self._names.add(name)
-        return name
 
     # -- operands
 
@@ -266,12 +255,6 @@ def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
     yield from names
     for number in itertools.count(len(names)):
         yield f"p{number}"
-
-
-def _legal_name(name: str) -> str:
-    """Return a legal HLO name: other characters become underscores, as in XLA."""
-    legal = _NOT_IN_NAMES.sub("_", name)
-    return legal if legal[:1].isalpha() or legal.startswith("_") else f"_{legal}"
 
 
 def _objects(value: npt.ArrayLike) -> npt.NDArray[np.object_]:
