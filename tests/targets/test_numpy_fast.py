@@ -295,6 +295,12 @@ def test_short_rows_meet_arrays_in_a_kernel(shape, opcode, expected):
     )
 
 
+def test_short_loops_are_as_long_as_the_result_where_they_read_a_part():
+    x = np.linspace(-3, 3, 64 * 40, dtype=np.float32).reshape(64, 40)
+    module = as_in_xla(lambda x: jnp.exp(x[:, 25:] * 2) * x[:, 3:18] + 1, x, style="fused")
+    assert "for j in range(product.shape[1]):" in module.source
+
+
 def test_one_operation_stays_in_numpy():
     text = program("x = f32[65536] parameter(0)", "ROOT r = f32[65536] exponential(x)")
     assert "njit" not in xla2py.emit(text, style="fast").source

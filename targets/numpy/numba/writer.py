@@ -80,7 +80,7 @@ class NestWriter(KernelWriter):
         self.arrays = [self.names.fresh(wanted) for wanted in outputs]
         self._name_counters()
         self.parameters = [self.names.fresh(wanted) for wanted in inputs]
-        self.known = self.parameters
+        self.known = [*self.parameters, *self.given_arrays().values()]
         self.bind(self.parameters, self.arrays)
 
     def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers, known: Container[str]) -> None:
