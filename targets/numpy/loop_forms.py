@@ -17,6 +17,7 @@ from ...transpile.kernels.gathers import is_within
 from ..element_rules import MOST_PIECES
 
 _MOST_WRITTEN_OUT = 8  # rows, columns and terms of a product, up to which a call of BLAS takes longer
+_MOST_OF_ROW, _MOST_OF_COLUMN = 16, 32  # the same for products of a vector and a matrix, or a vector from the right
 _MOST_PRODUCTS = 2**18  # of a convolution, up to which matrix products are slower
 _MOST_JOINED = 16  # arrays in a concatenation, each of which is a branch for every element
 _SUMMED = frozenset("f32 f64 c64 c128".split())
@@ -94,7 +95,8 @@ def _product(graph: Graph, node: Node) -> Node | None:
     x, y = node.operands
     if min(x.ndim, y.ndim) < 1 or node.type.name not in _SUMMED or 0 in (*x.shape, *y.shape):
         return None
-    is_small = max(*x.shape[-2:], *y.shape[-2:]) <= _MOST_WRITTEN_OUT
+    most = _MOST_OF_COLUMN if y.ndim == 1 else _MOST_OF_ROW if x.ndim == 1 else _MOST_WRITTEN_OUT
+    is_small = max(*x.shape[-2:], *y.shape[-2:]) <= most
     is_of_parts = x.opcode == y.opcode == "select" and x.ndim == y.ndim == 1
     if not (is_small or is_of_parts) or any(operand.element_type is not node.element_type for operand in node.operands):
         return None

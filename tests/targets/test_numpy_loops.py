@@ -220,3 +220,26 @@ def test_what_a_round_makes_wide_to_store_it_is_wide():
 
     x, rows = X.astype(np.float16), RNG.normal(size=(9, 12)).astype(np.float16)
     as_in_xla(turns, x, rows, tolerance=0)
+
+
+PRODUCTS = {  # and the most terms that are written out
+    "of a matrix and a vector": (lambda a, x: a @ x, 32),
+    "of a vector and a matrix": (lambda a, x: x @ a, 16),
+    "of a vector and a transposed matrix": (lambda a, x: x @ a.T, 16),
+    "of two vectors": (lambda a, x: (a[1] @ x) * a[0], 32),
+    "of matrices": (lambda a, x: ((a * x) @ a)[0], 8),
+}
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "c8"])
+@pytest.mark.parametrize(("product", "most"), PRODUCTS.values(), ids=[*PRODUCTS])
+def test_products_of_few_terms_are_written_out(product, most, kind):
+    """A call of BLAS takes longer than they."""
+    with jax.enable_x64(kind == "f8"):
+        for size, sign in ((most, ""), (most + 1, " @ ")):
+            a, x = (RNG.normal(size=shape).astype(kind) / size for shape in ((size, size), (size,)))
+            a[2, 1] = np.inf if sign else np.nan
+            module = as_in_xla(
+                lambda a, x: lax.fori_loop(0, 5, lambda i, x: product(a, x) + i, x), a, x, tolerance=1e-5
+            )
+            assert (" @ " in rounds(module)) == bool(sign)
