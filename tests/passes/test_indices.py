@@ -29,6 +29,16 @@ test_indices_in_an_array = cases("indices", X, ANY, budget=EXACT)(
     (lambda x, i: x[jnp.where(i < 0, i + 5, i)] + jnp.where(i < 0, i + 5, i)[:, None], "np.where(i < 0, i + 5, i)"),
 )
 
+test_bounds_of_what_is_clamped_anyway = cases("indices", X, ANY, budget=EXACT)(
+    (lambda x, i: jnp.take(x, jnp.maximum(i, 0), axis=0, mode="clip"), 'np.take(x, i, axis=0, mode="clip")'),
+    (lambda x, i: jnp.take(x, jnp.minimum(-3, i), axis=1, mode="clip") * 2, "np.minimum(i, -3)"),
+    (lambda x, i: jnp.take(x, jnp.minimum(jnp.maximum(-i, -2), 5), axis=1, mode="clip"), "np.take(x, -i, axis=1"),
+    (lambda x, i: jnp.take(x, jnp.maximum(i[::-1], i), axis=0, mode="clip"), "np.maximum("),
+    (lambda x, i: jnp.take(x, jnp.maximum(i, 1), axis=0, mode="clip"), "np.maximum(i, 1)"),
+    (lambda x, i: jnp.take(x, jnp.minimum(i, 3), axis=0, mode="clip"), "np.minimum(i, 3)"),
+    (lambda x, i: x[jnp.maximum(i, 0)], 'np.take(x, i, axis=0, mode="clip")'),
+)
+
 
 def test_what_one_rewrite_makes_always_comes_in_the_same_order():
     text = hlo(lambda x, i: x[i, i[::-1]] + jnp.sin(x)[i, i[::-1]], X, ANY)

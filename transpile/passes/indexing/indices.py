@@ -7,6 +7,7 @@ is ``x[clip(i, -n, n - 1)]``. A value that is only an index, or only stored in a
 
 from __future__ import annotations
 
+from ...array.affine import integer_value
 from ...array.graph import Graph
 from ...array.intervals import fits
 from ...array.node import Node
@@ -40,6 +41,8 @@ def indices(function: Function, supports: Support) -> None:
         if node.opcode in _TYPED and not node.parameters.get("plain") and _needs_no_type(node, uses(node)):
             is_convert = node.opcode == "convert"
             return node.operands[0] if is_convert else with_operands(graph, node, node.operands, plain=True)
+        if node.opcode == "take" and node.parameters["clamped"] and (unbounded := _unbounded(node)):
+            return with_operands(graph, node, (node.operands[0], unbounded))
         changed = {
             place: index
             for place, size in index_places(node).items()
@@ -54,6 +57,24 @@ def indices(function: Function, supports: Support) -> None:
         return with_operands(graph, node, given, **unclamped)
 
     rewrite(function, _INDEXED, rule, supports)
+
+
+def _unbounded(node: Node) -> Node | None:
+    """Return the index of a ``take`` without bounds, if it is clamped to the axis anyway; or None."""
+    x, index = node.operands
+    last = x.shape[node.parameters["axis"]] - 1
+    if index.opcode == "clamp":
+        low, inner, high = index.operands
+        least, most = integer_value(low), integer_value(high)
+    elif index.opcode in ("maximum", "minimum"):
+        inner, bound = index.operands if not index.operands[0].is_literal else index.operands[::-1]
+        number = integer_value(bound)
+        least, most = (number, last) if index.opcode == "maximum" else (0, number)
+    else:
+        return None
+    is_dead = least is not None and least <= 0 and most is not None and most >= last
+    is_like = inner.element_type is index.element_type and inner.shape == index.shape and not inner.is_python_int
+    return inner if is_dead and is_like else None
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
