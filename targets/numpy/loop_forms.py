@@ -46,9 +46,10 @@ def _turned(graph: Graph, node: Node) -> Node | None:
 
 def _of_one_type(graph: Graph, node: Node) -> Node | None:
     """Return an operation on real and complex numbers as one on complex numbers."""
-    if not node.type.is_complex or all(operand.element_type is node.element_type for operand in node.operands):
+    if node.element_type is None or not node.type.is_complex:
         return None
-    if any(operand.element_type is None or operand.is_python_int for operand in node.operands):
+    types = {None if operand.is_python_int else operand.element_type for operand in node.operands}
+    if None in types or types == {node.type}:
         return None
     kind = node.type
     given = (x if x.type is kind else graph.add("convert", (x,), element_type=kind) for x in node.operands)

@@ -222,6 +222,26 @@ def test_what_a_round_makes_wide_to_store_it_is_wide():
     as_in_xla(turns, x, rows, tolerance=0)
 
 
+def test_bounds_of_loops_are_sums_of_counters():
+    """The cheapest order of a chain of products: the counters of three loops make the bounds and the places."""
+
+    def function(p):
+        def longer(length, least):
+            def begin(i, least):
+                def split(k, best):
+                    return jnp.minimum(
+                        best, least[i, k] + least[k + 1, i + length] + p[i] * p[k + 1] * p[i + length + 1]
+                    )
+
+                return least.at[i, i + length].set(lax.fori_loop(i, i + length, split, jnp.inf))
+
+            return lax.fori_loop(0, 7 - length, begin, least)
+
+        return lax.fori_loop(1, 7, longer, jnp.zeros((7, 7)))
+
+    assert "range(j, i + j + 1)" in rounds(as_in_xla(function, abs(X[:8])))
+
+
 PRODUCTS = {  # and the most terms that are written out
     "of a matrix and a vector": (lambda a, x: a @ x, 32),
     "of a vector and a matrix": (lambda a, x: x @ a, 16),
