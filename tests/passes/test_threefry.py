@@ -49,6 +49,10 @@ test_draws_that_are_rounded = cases(
     "threefry", KEY, claims=[lacks("for ")], budget=ULP, forms=(hlo, cuda), also=[optimised]
 )(
     (draw(lambda key: random.uniform(key, (7,), minval=-0.5, maxval=0.1)), "random_uniform(words, (7,), -0.5, 0.1)"),
+    (
+        draw(lambda key: random.uniform(key, (7,), minval=-0.5, maxval=random.key_data(key)[0].astype("float32"))),
+        "-0.5, random_uniform(words, (7,)) * (words[0].astype(np.float32) + 0.5) - 0.5",
+    ),
     (draw(lambda key: random.normal(key, (50, 3))), "return random_normal(words, (50, 3))"),
     (draw(lambda key: random.normal(random.split(key)[1], (5,))), "random_normal(split_key(words, 2)[1], (5,))"),
     (

@@ -428,9 +428,22 @@ def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
         return None
     written = [int(end) if end == int(end) else float(str(end)) for end in (start, high)]
     limits = tuple(written if high != 1 else written[:1] if start else ())
+    return _drawn(graph, bits, *limits)
+
+
+def _drawn(graph: Graph, bits: Node, *limits: float) -> Node:
+    """Return uniform numbers of some bits."""
     if bits.opcode == "xor":
         return prelude_call(graph, "uniform_of", (bits,), (Slot(0), *limits))
     return prelude_call(graph, "random_uniform", bits.operands, (*bits.parameters["arguments"], *limits))
+
+
+def _scaled(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return uniform numbers from 0 to 1 times a span that is known at run time only; or None."""
+    bits, span = found["bits"], found["span"]
+    if span.is_literal or node.element_type is not F32 or bits.element_type is not U32:
+        return None
+    return graph.add("multiply", (_drawn(graph, bits), span))
 
 
 def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -445,9 +458,12 @@ def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return prelude_call(graph, "random_normal" if is_named else "normal_of", uniform.operands, arguments[:given])
 
 
+_UNIT = "subtract(view(or_(shift_right_logical((bits := {}), 9), 1065353216)), 1)"  # uniform numbers from 0 to 1
+
+
 def _uniforms(bits: str) -> Iterator[Rule]:
-    """Yield the rules for uniform numbers of some bits, with any limits."""
-    unit = f"subtract(view(or_(shift_right_logical((bits := {bits}), 9), 1065353216)), 1)"
+    """Yield the rules for uniform numbers of some bits, with any limits that are constants."""
+    unit = _UNIT.format(bits)
     for inner in (unit, f"multiply({unit}, SPAN)"):
         for fraction in (f"add({inner}, START)", f"subtract({inner}, BELOW)", *([unit] if inner is unit else [])):
             yield Rule(f"maximum(LOW, {fraction})", _uniform)
@@ -465,6 +481,10 @@ RULES = (
     Rule("expand((bits := prelude.random_bits(key)))", _with_unit_axes, once=("bits",)),
     *_uniforms("prelude.random_bits(key)"),
     *_uniforms("xor(first, second)"),
+    *(
+        Rule(f"multiply({_UNIT.format(bits)}, span)", _scaled)
+        for bits in ("prelude.random_bits(key)", "xor(first, second)")
+    ),
 )
 
 # -- the inline cipher: 20 rounds
