@@ -18,6 +18,9 @@ test_choices_and_comparisons = cases("known_choices", X, M)(
         "return np.where(m[0], 1, np.where(m[0], x, 2) * 3)",
     ),  # of many
     (lambda x, m: jnp.where(m & ~m, x, x * 3), "return x * 3"),
+    (lambda x, m: jnp.where(x == -jnp.inf, -jnp.inf, x) * 3, "return x * 3"),
+    (lambda x, m: jnp.where(x != 1, x, 1) * 3, "return x * 3"),
+    (lambda x, m: jnp.where(x == 0, 0, x) * 3, "np.where(x == 0, 0, x)"),  # -0 becomes 0
     (lambda x, m: jnp.where(~(x > 0) | (x > 0), x, x * 3), "return x"),
     (lambda x, m: (x, m & ~m), "return x, np.zeros(8, dtype=np.bool_)"),
     (lambda x, m: jnp.where(m, x, jnp.where(~(x > 0), 2.0, x * 3)), "np.where(~(x > 0), 2, x * 3)"),  # another mask

@@ -1,10 +1,10 @@
 """Selections whose outcome is known where they are read: by the same mask again, or by a comparison that distinguishes
 the alternatives.
 
-``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(i == 2, 2, i)`` is ``i``, an
-integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of
-``nan_to_num`` contains this. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and ``where(m, a, where(m, 0,
-b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
+``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(x == 2, 2, x)`` is ``x``; that
+of 0 is, if it is an integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is
+inf: the gradient of ``nan_to_num`` contains this. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and
+``where(m, a, where(m, 0, b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...hlo.element_types import PRED, ElementType
+from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
 
@@ -77,9 +77,10 @@ def _one_or_other(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("select", (joined, found["a"], found["x"]))
 
 
-def _is_integral(element_type: ElementType) -> bool:
-    """Whether equal numbers are always identical: among floats, 0 and -0 are not."""
-    return element_type.is_integral
+def _same_anyway(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The other value of a selection that replaces a number by itself; None for 0 of floats, which -0 equals."""
+    is_same = node.type.is_integral or (node.type.is_floating and literal_value(found["C"]) != 0)
+    return found["x"] if is_same else None
 
 
 def _joined_masks(mask: Node) -> Iterator[Node]:
@@ -119,8 +120,8 @@ RULES = (
     Rule("select(m, x, select(not_(m), y, z))", "select(m, x, y)"),
     Rule("select(m, select(not_(m), x, y), z)", "select(m, y, z)"),
     Rule("not_(not_(m))", "m"),
-    Rule("select(compare(x, C, direction='EQ'), C, x)", "x", when=_is_integral),
-    Rule("select(compare(x, C, direction='NE'), x, C)", "x", when=_is_integral),
+    Rule("select(compare(x, C, direction='EQ'), C, x)", _same_anyway),
+    Rule("select(compare(x, C, direction='NE'), x, C)", _same_anyway),
     Rule("and_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("or_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),
