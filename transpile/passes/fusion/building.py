@@ -176,11 +176,10 @@ class KernelBuilder:
                     if is_backwards(node):
                         made[node] = forwards(graph, node, *operands)
                         continue
-                    made[node] = graph.typed(
+                    copy = graph.typed(
                         node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                     )
-                if node in self.caller.results:
-                    graph.results.setdefault(made[node], self.caller.results[node])
+                made[node] = graph.valued(copy, node, self.caller)
         function = self.kernel_made.function
         results = tuple(made[node] for node in outputs)
         return Function(function.computation, graph, parameters, results, originals=function.originals)

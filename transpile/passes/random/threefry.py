@@ -458,12 +458,10 @@ def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return prelude_call(graph, "random_normal" if is_named else "normal_of", uniform.operands, arguments[:given])
 
 
-_UNIT = "subtract(view(or_(shift_right_logical((bits := {}), 9), 1065353216)), 1)"  # uniform numbers from 0 to 1
-
-
 def _uniforms(bits: str) -> Iterator[Rule]:
-    """Yield the rules for uniform numbers of some bits, with any limits that are constants."""
-    unit = _UNIT.format(bits)
+    """Yield the rules for uniform numbers of some bits, with any limits."""
+    unit = f"subtract(view(or_(shift_right_logical((bits := {bits}), 9), 1065353216)), 1)"
+    yield Rule(f"multiply({unit}, span)", _scaled)
     for inner in (unit, f"multiply({unit}, SPAN)"):
         for fraction in (f"add({inner}, START)", f"subtract({inner}, BELOW)", *([unit] if inner is unit else [])):
             yield Rule(f"maximum(LOW, {fraction})", _uniform)
@@ -481,10 +479,6 @@ RULES = (
     Rule("expand((bits := prelude.random_bits(key)))", _with_unit_axes, once=("bits",)),
     *_uniforms("prelude.random_bits(key)"),
     *_uniforms("xor(first, second)"),
-    *(
-        Rule(f"multiply({_UNIT.format(bits)}, span)", _scaled)
-        for bits in ("prelude.random_bits(key)", "xor(first, second)")
-    ),
 )
 
 # -- the inline cipher: 20 rounds

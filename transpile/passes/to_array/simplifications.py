@@ -55,9 +55,11 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
     mask = _mask(a)
     if mask is not None and b.node.is_literal and a.shape == b.shape and instruction["type"] != "TOTALORDER":
         return _compared_mask(lowering, direction, mask, literal_value(b.node))
-    pairs = [(_bounds(a.node), _bounds(b.node)), *zip(_element_bounds(a), _element_bounds(b), strict=False)]
-    whole, *elements = [_decided(direction, left, right) for left, right in pairs]
-    holds = elements[0] if whole is None and len(set(elements)) == 1 else whole
+    holds = _decided(direction, _bounds(a.node), _bounds(b.node))
+    if holds is None:
+        pairs = zip(_element_bounds(a), _element_bounds(b), strict=False)
+        elements = {_decided(direction, left, right) for left, right in pairs}
+        holds = elements.pop() if len(elements) == 1 else None
     return None if holds is None else Value.repeated(lowering.graph.literal(holds, PRED), a.shape)
 
 
