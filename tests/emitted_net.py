@@ -69,7 +69,7 @@ def _pickled(given: Any) -> bytes:
 
 def _text(emitted: Any) -> str:
     constants = [f"# {name}: {each.tobytes()!r:.200}" for name, each in sorted(emitted.constants.items())]
-    return "\n".join([emitted.source, emitted.helpers, *constants])
+    return "\n".join([emitted.source, *emitted.helpers.values(), *constants])
 
 
 def difference(path: Path) -> str:

@@ -319,7 +319,9 @@ class Target:
     the compiler of kernels, which are those of block functions. ``runners`` run a program of several replicas, whose
     body is written for the target ``replicas`` if given. ``kernels`` are given if the target offers the style ``fast``,
     ``graphs`` if it can capture programs. ``adopt(array)`` makes an argument of ``main`` from a NumPy array.
-    ``library`` is the way modules run; ``twin`` runs them in tests if the target's device is missing.
+    ``library`` is the way modules run; ``twin`` runs them in tests if the target's device is missing. Helpers that
+    modules share are in the target's file; those of the prelude's modules in ``helpers_of`` are in the file of the
+    target of that name.
     """
 
     name: str
@@ -336,6 +338,7 @@ class Target:
     runners: tuple[str, ...] = ("run_local", "run_mpi")
     replicas: Target | None = None
     prelude: tuple[Path, ...] = ()
+    helpers_of: Mapping[str, str] = field(default_factory=dict, hash=False)
     carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] | None = None
     readable_function: Callable[[Node], OwnCall | None] | None = None

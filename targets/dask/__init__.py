@@ -11,6 +11,10 @@ from .planning.plan import arrange
 from .refusals import refuses
 from .writing.kernels import KERNELS
 
+# What replicas on a cluster have in common with those of modules for NumPy.
+_OF_NUMPY = ("ragged", "replica", "replica_collectives", "replica_snapshots", "replica_threads", "shards")
+_HELPERS_OF = dict.fromkeys(_OF_NUMPY, "numpy")
+
 TARGET = Target(
     name="dask",
     title="Dask",
@@ -24,6 +28,7 @@ TARGET = Target(
     ),
     macros=TEMPLATES / "dask",
     prelude=(TEMPLATES / "numpy" / "prelude", TEMPLATES / "dask" / "prelude"),
+    helpers_of=_HELPERS_OF,
     refuses=refuses,
     own_function=search_of_many,
     arrange=arrange,
@@ -40,5 +45,11 @@ TARGET = Target(
     kernels=KERNELS,
     library=LIBRARY,
     # A replica is plain NumPy; a cluster runs several.
-    replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),
+    replicas=replace(
+        numpy.TARGET,
+        name="dask",
+        title="Dask",
+        runners=("run_local", "run_replicas"),
+        helpers_of=_HELPERS_OF,
+    ),
 )

@@ -49,10 +49,13 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pickled_whole(program: Any, module: str = __name__) -> bytes:
-    """Return a program, pickled with what it uses of its ``module`` and this one."""
-    stream, names = io.BytesIO(), {module, __name__} & {*sys.modules}
+    """Return a program, pickled with what it uses of its ``module``, this one, and that
+    of what runs in threads as well.
+    """
+    modules = {module, __name__, Program.__module__}
+    stream, names = io.BytesIO(), modules & {*sys.modules}
     pickler = ByValue(stream)
-    pickler.names = {module, __name__, "builtins"}
+    pickler.names = {*modules, "builtins"}
     try:
         for name in names:
             cloudpickle.register_pickle_by_value(sys.modules[name])

@@ -28,6 +28,13 @@ ENTRY main {
   ROOT sum = f32[4] subtract(a, b)
 }
 """
+SUMMED = """HloModule summed, replica_count=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[4] parameter(0)
+  ROOT sum = f32[4] all-reduce(x), to_apply=add
+}
+"""
 X = np.array([1.5, -2.5, 3.25, 0], np.float32)
 
 
@@ -125,7 +132,43 @@ def test_emission_into_a_folder_that_is_no_package(folder, xla2py):
 def test_a_module_that_is_loaded_from_memory_finds_its_helpers():
     generated = xla2py.emit(TO_INT, helpers="shared")
     np.testing.assert_array_equal(generated.load().main(X), X.astype(np.int32))
-    assert generated.source.count("\ndef ") == 1 and "def to_int" in generated.helpers
+    assert generated.source.count("\ndef ") == 1 and "def to_int" in generated.helpers["numpy"]
+
+
+def test_a_target_imports_what_it_has_in_common_with_another(package):
+    """Both files are listed, merged and updated, and each function is in one of them."""
+    (package / "summed.hlo").write_text(SUMMED, "utf-8")
+    for target in ("dask", "numpy"):
+        output = package / "package" / f"summed_on_{target}.py"
+        add_module(find_project(package), str(package / "summed.hlo"), output, target, {})
+    fresh = dict.fromkeys(("_xla2py.py", "_xla2py_dask.py", "summed_on_dask.py", "summed_on_numpy.py"), "fresh")
+    assert states(package) == fresh
+    common, own = (package / "package" / name for name in ("_xla2py.py", "_xla2py_dask.py"))
+    assert {"AllReduce", "InThreads", "OnRanks"} <= defined_names(common.read_text())
+    assert "OnWorkers" in defined_names(own.read_text())
+    assert defined_names(common.read_text()) & defined_names(own.read_text()) == {"check_arguments"}  # of its arrays
+    for path in (common, own):
+        path.write_text(path.read_text().replace("\n\n\n", "\n\nMINE = 1\n\n\n", 1), "utf-8")
+    (package / "summed.hlo").write_text(
+        SUMMED.replace("all-reduce(x)", "all-reduce(x), replica_groups={{1,0}}"), "utf-8"
+    )
+    found = find_project(package)
+    for module in found.modules:
+        update_module(found, module)
+    assert states(package) == {**fresh, "_xla2py.py": "edited", "_xla2py_dask.py": "edited"}
+
+
+def test_emission_beside_another_target_and_with_a_module_of_an_older_version(folder, xla2py):
+    """It imports from the only file that there was."""
+    (folder / "summed.hlo").write_text(SUMMED, "utf-8")
+    command = ("emit", "summed.hlo", "-o", "flat/", "-t", "dask")
+    assert xla2py(*command)[0] == 0
+    assert xla2py(*command, "--check")[0] == 0
+    before = "from _xla2py_dask import AllReduce, InThreads, OnWorkers\n"
+    (folder / "flat" / "older.py").write_text(before, "utf-8")
+    assert xla2py("emit", "summed.hlo", "-o", "flat/again.py", "-t", "dask")[0] == 0
+    ran = in_a_process(folder / "flat", "import older, again; print(older.AllReduce is again.AllReduce)")
+    assert ran.stdout.strip() == "True", ran.stderr
 
 
 def test_the_file_is_the_same_for_the_same_names():

@@ -40,7 +40,7 @@ from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import write_module
-from .module.shared_helpers import SHARED, helper_names, helpers_file, joined
+from .module.shared_helpers import SHARED, helper_files, joined
 from .naming.identifiers import identifier
 from .stored_trees import with_stored_trees
 from .trees.argument_trees import captured_objects, leaf_paths
@@ -194,7 +194,6 @@ def emit(
     if debug:
         require_sound(text, [function.name for function in written.functions])
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    names = helper_names(text, chosen.name) if options.helpers == SHARED else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
     return GeneratedModule(
         text,
@@ -204,7 +203,7 @@ def emit(
         written.functions,
         compiled.program,
         callbacks=handed,
-        helpers=helpers_file(names, chosen.name, line_length) if names else "",
+        helpers=helper_files(text, chosen.name, line_length) if options.helpers == SHARED else {},
         line_length=line_length,
         shapes=written.shapes,
         plan=compiled.plan,

@@ -10,8 +10,8 @@ from pathlib import Path
 from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256, emit
 from ..emission.module.header import recorded_hashes, with_command
-from ..emission.module.helper_modules import names_in_folder
-from ..emission.module.shared_helpers import helpers_file, helpers_in_files, stem
+from ..emission.module.helper_modules import names_in_folder, placed
+from ..emission.module.shared_helpers import helper_files, helpers_file, helpers_in_files, stem
 from ..files import read_bytes
 from ..options import keywords
 from .manifest import Project, VendoredModule
@@ -89,22 +89,20 @@ def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | Non
     if file is None or module.is_helpers or module.is_of_package or has_conflicts(file.file.text):
         return None
     generated = regenerate(project, module)
-    helpers = ""
-    if generated.helpers:
-        place = file.path.with_name(f"{stem(module.target)}.py")
-        helpers = TextFile.decode(read_bytes(place), place).text
-        recorded = recorded_hashes(helpers)
-    is_edited = file.is_edited or (helpers != "" and recorded.get("body") != body_sha256(helpers))
-    if not is_edited:
+    places = {target: file.path.with_name(f"{stem(target)}.py") for target in generated.helpers}
+    helpers = {target: TextFile.decode(read_bytes(place), place).text for target, place in places.items()}
+    edited = [text for text in helpers.values() if recorded_hashes(text).get("body") != body_sha256(text)]
+    if not file.is_edited and not edited:
         return None
     return replace(generated, source=file.file.text, helpers=helpers, functions=(), program=None)
 
 
 def generated_helpers(project: Project, module: VendoredModule, names: Collection[str] = ()) -> GeneratedModule:
     """Return the file of helpers that xla2py writes now: ``names``, and all that modules beside it import."""
-    place = project.place(module.output)
-    wanted = {*names, *names_in_folder(place.parent, module.target)}
-    return GeneratedModule(helpers_file(wanted, module.target, project.line_length(module)), place.stem, module.target)
+    place, target, line_length = project.place(module.output), module.target, project.line_length(module)
+    text = helpers_file({*names, *names_in_folder(place.parent, target)}, target, line_length)
+    generated = GeneratedModule(placed(text, target, place.parent), place.stem, target, line_length=line_length)
+    return replace(generated, helpers=helper_files(text, target, line_length))
 
 
 def inspect_module(project: Project, module: VendoredModule) -> Freshness:

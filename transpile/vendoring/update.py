@@ -18,7 +18,7 @@ from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256
 from ..emission.module.header import without_header
 from ..emission.module.helper_modules import require_names
-from ..emission.module.shared_helpers import helper_names, stem
+from ..emission.module.shared_helpers import stem
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference
@@ -111,18 +111,22 @@ def update_module(project: Project, module: VendoredModule, *, discard_edits: bo
 
 
 def share_helpers(project: Project, module: VendoredModule, generated: GeneratedModule) -> Project:
-    """Add the helpers that a module imports to their file and list it, before the module is written.
+    """Add the helpers that a module imports to their files and list these, before the module is written.
 
-    Return the project. Edits of the file are merged. An edited file that is not listed belongs to its owner, and only
+    Return the project. Edits of a file are merged. An edited file that is not listed belongs to its owner, and only
     has to have the names. Raises ``UsageError`` (XP706) if it lacks some, or if the edits conflict with new helpers.
     """
-    if not generated.helpers:
-        return project
-    place = project.place(module.output).with_name(f"{stem(module.target)}.py")
-    names = helper_names(generated.source, module.target)
+    for target in generated.helpers:
+        project = _share_helpers_of(target, project, module, generated.names_from(target))
+    return project
+
+
+def _share_helpers_of(target: str, project: Project, module: VendoredModule, names: Collection[str]) -> Project:
+    """Add helpers to the file of a target."""
+    place = project.place(module.output).with_name(f"{stem(target)}.py")
     output = relative_name(project, place)
     entry = next((each for each in project.modules if each.output == output), None)
-    shared = entry or VendoredModule(HELPERS, output, module.target, options=_line_length(module))
+    shared = entry or VendoredModule(HELPERS, output, target, options=_line_length(module))
     old = read_vendored(project, shared)
     if old is not None and entry is None and old.is_edited:
         require_names(place, old.file.text, names)

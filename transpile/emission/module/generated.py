@@ -22,9 +22,9 @@ from ...target import Plan, load_target
 from ..functions.sidecars import SharedTensors, Sidecar, sidecars, storable
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
-from .helper_modules import HelpersFile, add_helpers, show_lines, with_import
+from .helper_modules import HelpersFile, add_helpers, placed, show_lines, with_imports
 from .line_map import LineMap, map_lines
-from .shared_helpers import helper_names, stem
+from .shared_helpers import names_from, stem
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,11 +34,11 @@ class GeneratedModule:
     ``functions`` says which values of the array dialect each statement computes, in the order of the text, without the
     prelude; :func:`.places.statements` finds the statements in the source. ``sizes`` has the range of each free size of
     a module for any size. ``callbacks`` are the functions that :meth:`load` passes to ``main`` by name, those of a JAX
-    function of this process. ``helpers`` is the text of the helper file beside the module, if it imports from one, and
-    ``line_length`` the line length of that file. ``shapes`` are the parameter shapes of functions that are kernels.
-    ``plan`` describes how the module runs in chunks, if it does. With ``has_tensors``, the constants are in a
-    ``.safetensors`` file. ``result_tree`` is the tree that ``main`` returns, with the numbers of the results as leaves,
-    and None if it returns a single array or a flat tuple.
+    function of this process. ``helpers`` are the texts of the helper files beside the module that it imports from, by
+    target, those first from which others import; ``line_length`` is their line length. ``shapes`` are the parameter
+    shapes of functions that are kernels. ``plan`` describes how the module runs in chunks, if it does. With
+    ``has_tensors``, the constants are in a ``.safetensors`` file. ``result_tree`` is the tree that ``main`` returns,
+    with the numbers of the results as leaves, and None if it returns a single array or a flat tuple.
     """
 
     source: str
@@ -49,8 +49,8 @@ class GeneratedModule:
     program: Program | None = field(default=None, compare=False)
     sizes: Mapping[str, range] = field(default_factory=dict)
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
-    helpers: str = ""
-    line_length: int = LINE_LENGTH  # of the helper file
+    helpers: Mapping[str, str] = field(default_factory=dict)
+    line_length: int = LINE_LENGTH  # of the helper files
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
     plan: Plan | None = field(default=None, compare=False)
     has_tensors: bool = False
@@ -83,17 +83,20 @@ class GeneratedModule:
         return [path, *(sidecar.path for sidecar in files)]
 
     def placed_in(self, folder: Path) -> GeneratedModule:
-        """Return the module for a folder: its import of helpers is relative only in a package."""
-        is_in_package = (folder / "__init__.py").exists()
-        return replace(self, source=with_import(self.source, self.target, is_in_package=is_in_package))
+        """Return the module for a folder: its imports of helpers are relative only in a package."""
+        return replace(self, source=placed(self.source, self.target, folder))
 
     def sidecars(self, path: Path) -> Iterator[Sidecar | SharedTensors | HelpersFile]:
         """Yield the files with constants and helpers that the module needs beside its source at ``path``."""
         helpers = path.with_name(f"{stem(self.target)}.py") if self.helpers else None
         yield from sidecars(self.constants, path, as_tensors=self.has_tensors, helpers=helpers)
-        if helpers is not None:
-            names = helper_names(self.source, self.target)
-            yield HelpersFile(helpers, names, self.target, self.line_length)
+        for target in self.helpers:
+            place = path.with_name(f"{stem(target)}.py")
+            yield HelpersFile(place, self.names_from(target), target, self.line_length)
+
+    def names_from(self, target: str) -> set[str]:
+        """Return the names that the module, and its other helper files, import from the helper file of a target."""
+        return names_from([self.source, *self.helpers.values()], target)
 
     def load(self, *, keep_compiled: bool = True) -> ModuleType:
         """Return the module, imported from memory. Tracebacks and debuggers show its lines.
@@ -109,9 +112,9 @@ class GeneratedModule:
             module = ModuleType(self.name)
             module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(module.__dict__):x}>"
         if self.helpers:
-            add_helpers(module, self.helpers, stem(self.target))
+            add_helpers(module, self.helpers)
         source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
-        source = with_import(source, self.target) if self.helpers else source
+        source = with_imports(source, self.target) if self.helpers else source
         if not keep_compiled:
             show_lines(module.__dict__, filename, source)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
@@ -144,7 +147,7 @@ def _restored(
     name: str,
     target: str,
     constants: dict[str, np.ndarray],
-    helpers: str,
+    helpers: dict[str, str],
     has_tensors: bool,
     line_length: int,
 ) -> GeneratedModule:

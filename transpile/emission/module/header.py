@@ -133,17 +133,17 @@ def imported_names(target: Target) -> Iterator[tuple[str, str]]:
         yield line.split()[-1], line
 
 
-def imports(target: Target, needed: set[str], names: Container[str], helpers: str = "") -> list[str]:
+def imports(target: Target, needed: set[str], names: Container[str], helpers: Sequence[str] = ()) -> list[str]:
     """Return the import lines: the ``needed`` ones, and those of the ``names`` that a module mentions.
 
-    They are sorted like ruff's: the standard library, third parties, then the import of ``helpers``.
+    They are sorted like ruff's: the standard library, third parties, then the imports of ``helpers``.
     """
     offered = (*imported_names(target), ("ml_dtypes", "import ml_dtypes"), ("np", "import numpy as np"))
     lines = needed | {line for name, line in offered if name in names}
     merged = _merged(lines)
     standard = [line for line in merged if line.split()[1].split(".")[0] in sys.stdlib_module_names]
     third = [line for line in merged if line not in standard]
-    parts = [part for part in (standard, third, [helpers] if helpers else []) if part]
+    parts = [part for part in (standard, third, [*helpers]) if part]
     return [line for k, part in enumerate(parts) for line in ([""] if k else []) + part]
 
 

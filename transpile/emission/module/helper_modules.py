@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -15,16 +15,17 @@ from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
 from ...options import LINE_LENGTH
+from ...target import load_target
 from .header import body_sha256, recorded_hashes, with_new_body_hash
-from .shared_helpers import defined_names, helper_names, helpers_file, stem
+from .shared_helpers import defined_names, helpers_file, names_from, owners, stem
 
 
 @dataclass(frozen=True, slots=True)
 class HelpersFile:
-    """The file that the modules of a folder for one target import helpers from; one module needs ``names``."""
+    """A file that modules of a folder import helpers from; one module needs ``names``."""
 
     path: Path
-    names: tuple[str, ...]
+    names: Collection[str]
     target: str
     line_length: int = LINE_LENGTH
 
@@ -40,7 +41,8 @@ class HelpersFile:
         text = self._text() if self.path.is_file() else ""
         if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
             names = {*self.names, *names_in_folder(self.path.parent, self.target)}
-            write_atomically(self.path, helpers_file(names, self.target, self.line_length).encode())
+            source = placed(helpers_file(names, self.target, self.line_length), self.target, self.path.parent)
+            write_atomically(self.path, source.encode())
         else:
             require_names(self.path, text, self.names)
 
@@ -60,31 +62,40 @@ def require_names(path: Path, text: str, names: Iterable[str]) -> None:
 def names_in_folder(folder: Path, target: str) -> set[str]:
     """Return the names that the modules of a folder import from their file of helpers."""
     texts = (read_bytes(path).decode("utf-8", "replace") for path in sorted(folder.glob("*.py")))
-    return {name for text in texts for name in helper_names(text.replace("\r\n", "\n"), target)}
+    return names_from((text.replace("\r\n", "\n") for text in texts), target)
 
 
-def add_helpers(module: ModuleType, source: str, name: str) -> None:
-    """Make ``from .name import ..`` in a module that is not yet executed import from a module with this source.
+def add_helpers(module: ModuleType, helpers: Mapping[str, str]) -> None:
+    """Make a module that is not yet executed import from modules with these sources, by target.
 
-    The module gets a package that is unique to the text of the helpers.
+    The module gets a package that is unique to the texts of the helpers.
     """
-    package = f"_xla2py_helpers_{sha256(source.encode()).hexdigest()[:16]}"
-    full_name = f"{package}.{name}"
-    if full_name not in sys.modules:
-        helpers = ModuleType(full_name)
-        helpers.__file__ = f"<xla2py generated {full_name}>"
-        show_lines(helpers.__dict__, helpers.__file__, source)
-        exec(compile(source, helpers.__file__, "exec", dont_inherit=True), helpers.__dict__)
-        sys.modules[package] = ModuleType(package)
-        sys.modules[full_name] = helpers
+    package = f"_xla2py_helpers_{sha256(''.join(helpers.values()).encode()).hexdigest()[:16]}"
+    sys.modules.setdefault(package, ModuleType(package))
+    for target, source in helpers.items():
+        name = f"{package}.{stem(target)}"
+        if name not in sys.modules:
+            own = ModuleType(name)
+            own.__file__, own.__package__ = f"<xla2py generated {name}>", package
+            show_lines(own.__dict__, own.__file__, source)
+            exec(compile(source, own.__file__, "exec", dont_inherit=True), own.__dict__)
+            sys.modules[name] = own
     module.__package__ = package
 
 
-def with_import(source: str, target: str, *, is_in_package: bool = True) -> str:
-    """Return the source of a module with its import of helpers relative, or by the plain name of their file."""
-    plain, relative = (f"\nfrom {dot}{stem(target)} import " for dot in ("", "."))
-    old, new = (plain, relative) if is_in_package else (relative, plain)
-    return with_new_body_hash(source.replace(old, new, 1)) if old in source else source
+def with_imports(source: str, target: str, *, is_in_package: bool = True) -> str:
+    """Return the source of a module with its imports of helpers relative, or by the plain names of their files."""
+    changed = source
+    for owner in owners(load_target(target)):
+        plain, relative = (f"\nfrom {dot}{stem(owner)} import " for dot in ("", "."))
+        old, new = (plain, relative) if is_in_package else (relative, plain)
+        changed = changed.replace(old, new, 1)
+    return with_new_body_hash(changed) if changed != source else source
+
+
+def placed(source: str, target: str, folder: Path) -> str:
+    """Return the source of a module for a folder: its imports of helpers are relative only in a package."""
+    return with_imports(source, target, is_in_package=(folder / "__init__.py").exists())
 
 
 class _Shown:

@@ -69,7 +69,7 @@ from .header import NUMPY, Origin, header, imported_names, imports
 from .names import DECORATORS, brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .provenance import annotate
 from .sections import add_sections
-from .shared_helpers import SHARED, divided, import_line, shares_functions
+from .shared_helpers import SHARED, divided, import_lines, shares_functions
 
 _AROUND_ROW = len('    "": ("", , ),')  # columns besides the name, hash, type and shape of a stored array
 _FREED = range(2**17, 2**25)  # bytes of arrays whose memory the C library returns to the system by default
@@ -349,7 +349,7 @@ class _ModuleWriter:
         names |= mentioned("\n".join(told)).keys()
         typing = typing_imports(renderer, names)
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
-        from_file = import_line(self.target.name, (each.name for each in helpers if each.name in used))
+        from_file = import_lines(self.target, (each for each in helpers if each.name in used))
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         imported = imports(self.target, needed, names, from_file)

@@ -1,9 +1,10 @@
-"""Helpers that the modules of a folder share: a file of whole prelude functions, which modules import from.
+"""Helpers that the modules of a folder share: files of whole prelude functions, which modules import from.
 
 A module has its own helpers, or imports them: by a relative import, or by the plain name of the file if the folder is
-not a package. Functions that find files by the module's own name stay in the module, and so do texts of kernels. A
-module with kernels or a graph imports only the functions that read tensors, so such modules can share a file of
-tensors.
+not a package. Each target has a file; what it has in common with another target may be in the file of that one, from
+which its own file imports, too. Functions that find files by the module's own name stay in the module, and so do texts
+of kernels. A module with kernels or a graph imports only the functions that read tensors, so such modules can share a
+file of tensors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ...hlo.ir import HloModule
 from ...options import AUTO, LINE_LENGTH, READABLE, Options
 from ...python.black import defines
 from ...python.modules import mentioned
-from ...target import load_target
+from ...target import Target, load_target
 from ...version import VERSION
 from ..expression import Renderer
 from ..formatting import formatted
@@ -68,10 +69,19 @@ def divided(
     return own, [definition for definition in definitions if definition not in own]
 
 
-def import_line(target: str, names: Iterable[str]) -> str:
-    """Return the statement that imports a module's helpers; empty if it needs none."""
-    listed = ", ".join(sorted(names))
-    return f"from .{stem(target)} import {listed}" if listed else ""
+def owners(target: Target) -> list[str]:
+    """Return the targets in whose files helpers of a target's modules are: last itself, whose file may import from the
+    others.
+    """
+    return [*sorted(set(target.helpers_of.values())), target.name]
+
+
+def import_lines(target: Target, definitions: Iterable[Definition]) -> list[str]:
+    """Return the statements that import these helpers."""
+    names: dict[str, list[str]] = {owner: [] for owner in owners(target)}
+    for definition in definitions:
+        names[target.helpers_of.get(definition.module, target.name)].append(definition.name)
+    return [f"from .{stem(owner)} import {', '.join(sorted(own))}" for owner, own in names.items() if own]
 
 
 def helper_names(text: str, target: str) -> tuple[str, ...]:
@@ -85,19 +95,43 @@ def defined_names(text: str) -> set[str]:
     return {found[1] or found[2] for found in _NAME.finditer(text)}
 
 
+def helper_files(text: str, target: str, line_length: int = LINE_LENGTH) -> dict[str, str]:
+    """Return, by target, the texts of the files that a module for ``target`` imports from; those come first from which
+    others import.
+    """
+    files: dict[str, str] = {}
+    for owner in reversed(owners(load_target(target))):
+        if names := names_from([text, *files.values()], owner):
+            files[owner] = helpers_file(names, owner, line_length)
+    return dict(reversed(files.items()))
+
+
+def names_from(texts: Iterable[str], target: str) -> set[str]:
+    """Return the names that modules import from the file of a target."""
+    return {name for text in texts for name in helper_names(text, target)}
+
+
 def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENGTH) -> str:
-    """Return the text of the file with these helpers and everything that they use, each whole."""
+    """Return the text of the file with these helpers and everything that they use, each whole.
+
+    It imports what is in the file of another target, also for modules that were written when it was here.
+    """
     layout = Layout(line_length)
     chosen = load_target(target)
     library = prelude(chosen)
     wanted = sorted(set(names) & set(library.definitions))
-    definitions = library.closure(wanted)
+    found = library.closure(wanted)
+    definitions = [each for each in found if each.module not in chosen.helpers_of]
+    used = {*wanted, *(name for definition in definitions for name in definition.uses)}
+    imported = [each for each in found if each.name in used and each not in definitions]
     sources = [definition.source for definition in definitions]
     renderer = Renderer(chosen.macros, chosen.namespace, chosen.scalars)
     top = renderer.environment.get_template("helpers.py.j2").render(
         version=VERSION,
         sha256=sha256(" ".join([target, *wanted]).encode()).hexdigest(),
-        imports=imports(chosen, library.imports_of(definitions), mentioned("\n".join(sources))),
+        imports=imports(
+            chosen, library.imports_of(definitions), mentioned("\n".join(sources)), import_lines(chosen, imported)
+        ),
     )
     is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
     last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
