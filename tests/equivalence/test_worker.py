@@ -105,7 +105,7 @@ def test_processes_end_with_their_check(shared_processes):
 )
 def test_every_way_to_fail_is_a_result(body, failure, message):
     source = f"import numpy as np\n\n\ndef main(x, y):\n    {body}\n"
-    with Workers(Limits(seconds=1)) as workers:
+    with Workers(Limits(seconds=1 if failure is Status.TIMEOUT else 60)) as workers:
         run = workers.run_generated(replace(emit(ADD), source=source), [X, X])
     assert run.failure is failure
     assert message in run.message

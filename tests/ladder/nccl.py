@@ -25,7 +25,7 @@ from unittest import mock
 
 import cupy
 
-PATIENCE = 5.0  # seconds
+PATIENCE = 30.0  # seconds
 _TYPES = "INT8 UINT8 INT32 UINT32 INT64 UINT64 FLOAT16 FLOAT32 FLOAT64".split()
 _BYTES = dict(enumerate((1, 1, 4, 4, 8, 8, 2, 4, 8)))  # of an element, by type
 

@@ -61,7 +61,7 @@ def status(page, text):
 
 def marked(page, kind):
     """The lines of the program, and those of the modules, that are marked."""
-    page.wait_for_timeout(60)  # two frames
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return page.locator(f".line.{kind} .content").all_inner_texts(), page.locator(f".listing .{kind}").all_inner_texts()
 
 

@@ -206,7 +206,7 @@ def test_a_killed_worker_ends_the_run_by_name(workers, tmp_path):
     error, seconds = interrupted(workers, module, lambda: workers.kill(victim))
     assert isinstance(error, module.ReplicaLost)
     assert "was lost" in str(error)
-    assert seconds < 5  # most often 0.1 s
+    assert seconds < 15  # most often 0.1 s; the timeout is 20
     assert_clean(workers)
 
 

@@ -149,7 +149,7 @@ WAYS = {
 def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path, statement, told):
     saved(LARGE, tmp_path / "program.py")
     (tmp_path / "ways.py").write_text(
-        DIVERGES.format(f"if g.device == 2: {statement}", 2.5 if "sleep" in statement else 5.0), encoding="utf-8"
+        DIVERGES.format(f"if g.device == 2: {statement}", 2.5 if "sleep" in statement else 30.0), encoding="utf-8"
     )
     ended = mpirun(4, tmp_path / "ways.py")
     assert ended.returncode != 0
