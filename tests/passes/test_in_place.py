@@ -350,6 +350,143 @@ def assert_on_all(text, function):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+def sorted_by_exchanges(x):
+    def compared(j, t):
+        one, other = t[0, j], t[0, j + 1]
+        return t.at[0, j].set(jnp.minimum(one, other)).at[0, j + 1].set(jnp.maximum(one, other))
+
+    return lax.fori_loop(0, 5, lambda i, t: lax.fori_loop(0, 5 - i, compared, t), x)
+
+
+def best_first(x):
+    def exchanged(i, t):
+        j = jnp.argmin(jnp.where(jnp.arange(6) >= i, t[1], jnp.inf))
+        one, other = t[1, i], t[1, j]
+        return t.at[1, i].set(other).at[1, j].set(one)
+
+    return lax.fori_loop(0, 6, exchanged, x)
+
+
+def rows_exchanged(x):
+    def exchanged(i, t):
+        j = jnp.argmax(t[:, i])
+        one, other = t[i], t[j]
+        return t.at[i].set(other).at[j].set(one)
+
+    return lax.fori_loop(0, 5, exchanged, x)
+
+
+def rotated(x):
+    def both(i, t):
+        one, other = t[i], t[i + 1]
+        return t.at[i].set(0.6 * one + 0.8 * other).at[i + 1].set(0.6 * other - 0.8 * one)
+
+    return lax.fori_loop(0, 4, both, x)
+
+
+def eliminated(x):  # after the exchange, a new array
+    def column(k, t):
+        j = jnp.argmax(jnp.where(jnp.arange(5) >= k, abs(t[:, k]), -1))
+        one, other = t[k], t[j]
+        t = t.at[k].set(other).at[j].set(one)
+        return t - jnp.outer(jnp.where(jnp.arange(5) > k, t[:, k] / t[k, k], 0), t[k])
+
+    return lax.fori_loop(0, 4, column, x)
+
+
+def inserted(x):  # an element is read in the inner loop that moves others, and behind it
+    def one(i, t):
+        value = t[0, i]
+        moved = lax.fori_loop(0, i, lambda j, u: u.at[0, j + 1].set(jnp.minimum(u[0, j], value)), t)
+        return moved.at[0, 0].set(value)
+
+    return lax.fori_loop(1, 5, one, x)
+
+
+def exchanged_by_numbers(x):  # the position is read before it changes, too
+    def exchanged(i, t):
+        return t.at[0, i].set(t[0, 5 - i]).at[jnp.int32(t[0, i] > 0), 5 - i].set(t[0, i] * 2)
+
+    return lax.fori_loop(0, 3, exchanged, x)
+
+
+EXCHANGES = [
+    sorted_by_exchanges, best_first, rows_exchanged, rotated, eliminated, inserted, exchanged_by_numbers
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", EXCHANGES, ids=lambda f: f.__name__)
+def test_what_changes_get_of_the_old_array_is_computed_before(function):
+    text = hlo(function, X)
+    in_rounds = main(text).split("for ", 1)[1]
+    copies = 1 if function in (rows_exchanged, eliminated) else 0  # of a row
+    assert in_rounds.count(".copy()") == copies and in_rounds.count("].copy()") == copies
+    assert_on_all(text, function)
+
+
+def moved_twice(x):  # parts that overlap
+    def moved(i, t):
+        return t.at[1:4].set(t[0:3]).at[0:2].set(t[1:3])
+
+    return lax.fori_loop(0, 3, moved, x)
+
+
+def column_from_row(x):
+    def moved(i, t):
+        return t.at[i].set(t[4 - i]).at[:, i].set(t[i, :5])
+
+    return lax.fori_loop(0, 5, moved, x)
+
+
+def kept_beside(x):
+    def exchanged(i, state):
+        t, _ = state
+        return t.at[i].set(t[i + 1]).at[i + 1].set(t[i]), t
+
+    return lax.fori_loop(0, 4, exchanged, (x, x))
+
+
+def row_kept(x):  # as it was before
+    def exchanged(i, state):
+        t, _ = state
+        return t.at[i].set(t[i + 1]).at[i + 1].set(t[i]), t[i]
+
+    return lax.fori_loop(0, 4, exchanged, (x, x[0]))
+
+
+def made_of_both(x):  # of a value before and one behind the first change
+    def exchanged(i, t):
+        first = t.at[i].set(t[i + 1] * 2)
+        return first.at[i + 1].set(first[i] + t[i])
+
+    return lax.fori_loop(0, 4, exchanged, x)
+
+
+def never_run(x):
+    def exchanged(i, t):
+        return t.at[i].set(t[i + 1]).at[i + 1].set(t[i])
+
+    return lax.fori_loop(3, jnp.int32(x[0, 0] > 100), exchanged, x), x
+
+
+def new_and_given(x):  # the new array lives on under another name
+    def step(i, state):
+        t, _ = state
+        t = t.at[i].set(t[i + 1])
+        following = t * 0.5
+        return following, following
+
+    return lax.fori_loop(0, 4, step, (x, x))
+
+
+NEAR_EXCHANGES = [moved_twice, column_from_row, kept_beside, row_kept, made_of_both, never_run, new_and_given]
+
+
+@pytest.mark.parametrize("function", NEAR_EXCHANGES, ids=lambda f: f.__name__)
+def test_what_looks_like_an_exchange(function):
+    assert_on_all(hlo(function, X), function)
+
+
 def with_the_first_change(x):
     """The array of the carry is changed, and read behind what gives the carry's name to another."""
 

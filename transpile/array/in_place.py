@@ -13,6 +13,7 @@ from .graph import Graph
 from .node import Node, Slot
 from .program import Carry, Loop
 from .traversal import body_nodes, dependencies, is_inside, loop_roots
+from .value import FULL
 
 
 def is_view(node: Node) -> bool:
@@ -29,8 +30,10 @@ def is_own_array(node: Node) -> bool:
 
 
 def lies_apart(change: Node, view: Node) -> bool:
-    """Return whether a view of the updated array does not overlap the written part: ``x[i] = x[i + 1]``."""
-    return view.operands[:1] == change.operands[:1] and are_apart(change, view)
+    """Return whether a view of the updated array does not overlap the written part, ``x[i] = x[i + 1]``, unless it is
+    this part: ``x[i] = x[j]``.
+    """
+    return view.operands[:1] == change.operands[:1] and (are_apart(change, view) or is_same_or_apart(change, view))
 
 
 def are_apart(change: Node, view: Node) -> bool:
@@ -50,6 +53,25 @@ def are_apart(change: Node, view: Node) -> bool:
             if distance >= beside[1] or -distance >= stretch[1]:
                 return True
     return False
+
+
+def is_same_or_apart(change: Node, view: Node) -> bool:
+    """Return whether a ``setitem`` writes and a ``getitem`` reads one position, or all, of each axis: the two parts are
+    apart, or each element is written where it is read.
+    """
+    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
+        return False
+    return _single_axes(change) == _single_axes(view) is not None
+
+
+def _single_axes(node: Node) -> list[bool] | None:
+    """Return for each axis whether an index takes one position of it, or all; None if it takes a part of an axis."""
+    items = node.parameters["index"]
+    places = [node.operands[item.index] if isinstance(item, Slot) else item for item in items]
+    singles = [isinstance(place, int) or (isinstance(place, Node) and not place.ndim) for place in places]
+    if not all(single or item == FULL for single, item in zip(singles, items, strict=True)):
+        return None
+    return singles + [False] * (node.operands[0].ndim - len(items))
 
 
 def is_same_part(change: Node, view: Node) -> bool:
@@ -105,7 +127,7 @@ def _place(node: Node, length: int) -> tuple[Affine, int] | None:
     return (affine(node), length) if is_known else None
 
 
-def is_update_chain(loop: Loop, carry: Carry) -> bool:
+def is_update_chain(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
     """Return whether the next value of a carry is its current value after a chain of updates, possibly in inner loops,
     so that a loop that owns the array needs no copy per iteration.
     """
@@ -118,33 +140,53 @@ def is_update_chain(loop: Loop, carry: Carry) -> bool:
             inner: Loop = node.operands[0].parameters["loop"]
             chain += [node, node.operands[0]]
             begun = inner.carries[node.parameters["index"]]
-            will_copy = begun.initial.opcode == "copy" or is_update_chain(inner, begun)
+            will_copy = begun.initial.opcode == "copy" or is_update_chain(
+                inner, begun, elements_are_numbers=elements_are_numbers
+            )
             node = begun.initial.operands[0] if begun.initial.opcode == "copy" else begun.initial
             node = node if will_copy else None
         else:
             break
-    if not chain or node is not carry.parameter or _is_read_behind(loop, carry, chain):
+    if (
+        not chain
+        or node is not carry.parameter
+        or _is_read_behind(loop, carry, chain[-1], elements_are_numbers=elements_are_numbers)
+    ):
         return False
     given = chain[-1].operands[1:] if chain[-1].opcode != "loop" else ()
     views = (part for part in given if part.ndim and is_view(part) and part.operands[0] is node)
     return all(lies_apart(chain[-1], view) for view in views)
 
 
-def _is_read_behind(loop: Loop, carry: Carry, chain: list[Node]) -> bool:
-    """Return whether a node reads the current value of a carry, or a view of it, after the first update in
-    ``chain``.
+def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
+    """Return whether each iteration updates the current value of a carry and makes a new array as the next one, so that
+    only the initial value must be copied.
     """
+    made = carry.following
+    while made is not None and made.operation.changes and made.region is loop.region:
+        made = made.operands[0]
+    if made is None or made.region is not loop.region or made.operation.changes or not is_own_array(made):
+        return False
     body = body_nodes(loop_roots(loop), loop.region)
-    seen, behind = {carry.parameter}, {chain[-1]}
-    first = chain[-1].parameters["loop"].region if chain[-1].opcode == "loop" else None
+    changes = [node for node in body if node.operation.changes and node.operands[0] is carry.parameter]
+    if len(changes) != 1 or changes[0].region is not loop.region:
+        return False
+    return not _is_read_behind(loop, carry, changes[0], elements_are_numbers=elements_are_numbers)
+
+
+def _is_read_behind(loop: Loop, carry: Carry, first: Node, *, elements_are_numbers: bool) -> bool:
+    """Return whether a node reads the current value of a carry, or a view of it, behind its ``first`` update."""
+    body = body_nodes(loop_roots(loop), loop.region)
+    seen, behind = {carry.parameter}, {first}
+    within = first.parameters["loop"].region if first.opcode == "loop" else None
     for node in body:
         if any(operand in behind for operand in dependencies(node)):
             behind.add(node)
         if any(operand in seen for operand in dependencies(node)):
-            is_inside_first = first is not None and is_inside(node.region, first)
-            if node is not chain[-1] and (node in behind or is_inside_first):
+            is_inside_first = within is not None and is_inside(node.region, within)
+            if node is not first and (node in behind or is_inside_first):
                 return True
-            if is_view(node):
+            if is_view(node) and not (elements_are_numbers and not node.ndim):
                 seen.add(node)
     return False
 

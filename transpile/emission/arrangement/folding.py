@@ -15,6 +15,7 @@ from ...hlo.element_types import PRED
 from ...hlo.ir import Instruction
 from ...hlo.stack_frames import CallChains
 from ..naming.source import SourceNames, is_empty_word
+from .early_reads import early_reads
 
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # operations in a sum, which may have a line for each of its terms
@@ -44,13 +45,15 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
     user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
     made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)
     made.rows = frozenset(node.operands[0] for node in nodes if is_matrix(node) and made.uses[node.operands[0]] == 1)
+    early = early_reads(nodes, users)
     depth: dict[Node, int] = {}
     for node in nodes:
         folded = [operand for operand in node.operands if operand not in made.named]
         own_work = 0 if node.operation.is_light or node.is_python_int else 1
         made.work[node] = own_work + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
-        if must_be_named(node, users.get(node, []), made, function.graph, source_names.chains) or depth[node] > DEEPEST:
+        is_named = must_be_named(node, users.get(node, []), made, function.graph, source_names.chains)
+        if is_named or node in early or depth[node] > DEEPEST:
             made.named.add(node)
     return made
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from ...array.graph import Graph
-from ...array.in_place import are_apart, is_own_array, is_update_chain, is_view
+from ...array.in_place import (
+    are_apart,
+    is_changed_and_made,
+    is_own_array,
+    is_same_or_apart,
+    is_update_chain,
+    is_view,
+)
 from ...array.live import LiveNodes, live_nodes, renew_initials
 from ...array.node import Node
 from ...array.program import Function, Loop
@@ -13,22 +20,25 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
 
+_COPIED = (is_update_chain, is_changed_and_made)  # carries whose initial value is copied
+
 
 def own_arrays(function: Function, supports: Support) -> None:
-    """Copy the initial value of a carry that a loop only updates, outermost loops first: the array is then the loop's
-    own, also for the loops in it. Updates read the newest version of the array.
+    """Copy the initial value of a carry that a loop updates, outermost loops first: the array is then the loop's own,
+    also for the loops in it. Updates read the newest version of the array.
     """
     rewrite(function, ("setitem",), partial(_before_it_changes, function.graph), supports)
     if not supports.features.arrays_are_mutable:
         return
     rewrite(function, ("getitem",), partial(_as_it_is, function, live_nodes(function)))
-    live = live_nodes(function)
+    rewrite(function, ("setitem",), partial(_before_another_change, function.graph))
+    live, are_numbers = live_nodes(function), supports.features.elements_are_numbers
     for node in sorted(live.of(("loop",)), key=lambda node: node.region.depth):
         loop: Loop = node.parameters["loop"]
         for carry in loop.carries:
             initial = carry.initial
             is_its_own = is_own_array(initial) and live.count(initial) == 1 and not live.is_root(initial)
-            if not is_its_own and is_update_chain(loop, carry):
+            if not is_its_own and any(pays(loop, carry, elements_are_numbers=are_numbers) for pays in _COPIED):
                 with function.graph.inside(node.region):
                     carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
         if renew_initials(node):
@@ -61,11 +71,27 @@ def _before_it_changes(graph: Graph, change: Node) -> Node | None:
     x, value, *places = change.operands
     if not value.ndim or value.opcode != "getitem" or value.operands[0] is not x:
         return None
-    if not is_view(value) or are_apart(change, value):
+    if not is_view(value) or are_apart(change, value) or is_same_or_apart(change, value):
         return None
     if not change.region.is_in_loop and (value.ndim != 1 or _axes(change) == _axes(value)):
         return None
     return graph.add("setitem", (x, graph.add("copy", (value,), pinned=True), *places), **change.parameters)
+
+
+def _before_another_change(graph: Graph, change: Node) -> Node | None:
+    """Return the update of an array in a loop with a copy of the part that it reads of an older version, which another
+    update may have overwritten: ``row = x[i].copy()``, ``x[i] = x[j]``, ``x[j] = row``; None if there is no such part.
+    """
+    before, value, *places = change.operands
+    if not value.ndim or value.opcode != "getitem" or not is_view(value) or value.operands[0] is before:
+        return None
+    version = before
+    while version.operation.changes and version.region is change.region and version is not value.operands[0]:
+        version = version.operands[0]
+    if version is not value.operands[0] or not change.region.is_in_loop:
+        return None
+    copy = graph.valued(graph.add("copy", (value,), pinned=True), value, graph)
+    return graph.add("setitem", (before, copy, *places), **change.parameters)
 
 
 def _axes(node: Node) -> list[int]:
