@@ -22,7 +22,7 @@ from ..python.templates import Expression, Hole, template
 from ..target import TEMPLATES
 from .layout import Layout
 from .literals import number
-from .macros import COMPILED, Macros
+from .macros import COMPILED, Macros, loader
 from .texts import (
     axes_keyword,
     axes_text,
@@ -88,12 +88,7 @@ class Renderer:
         self.stored_rows: dict[Node, list[str]] = {}  # kernel call: the rows that its results are stored in, if any
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
-            loader=jinja2.ChoiceLoader(
-                [
-                    jinja2.PrefixLoader({OWN: jinja2.FileSystemLoader(str(folder))}),
-                    jinja2.FileSystemLoader(str(TEMPLATES)),
-                ]
-            ),
+            loader=jinja2.ChoiceLoader([jinja2.PrefixLoader({OWN: loader(folder)}), loader(TEMPLATES)]),
             bytecode_cache=COMPILED,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,

@@ -49,11 +49,7 @@ class Macros(Mapping[str, Macro]):
 
     def __init__(self, environment: jinja2.Environment, folders: Sequence[Path]) -> None:
         self._environment = environment
-        self._files: dict[str, tuple[str, _File]] = {}
-        for folder in folders:
-            for path in sorted(folder.glob("*.j2")):
-                file = _file(path, path.stat().st_mtime_ns)
-                self._files.update({name.rstrip("_"): (name, file) for name in file.macros})
+        self._files = _files(tuple(folders))
         self._read: dict[str, Macro] = {}
 
     def __getitem__(self, name: str) -> Macro:
@@ -81,8 +77,14 @@ class Macros(Mapping[str, Macro]):
 
 
 @cache
-def _file(path: Path, changed: int) -> _File:
-    """Return the parts of a file; ``changed`` is its modification time, for the cache."""
+def _files(folders: tuple[Path, ...]) -> dict[str, tuple[str, _File]]:
+    """Return how a macro is spelled, and its file, by its name."""
+    files = (_file(path) for folder in folders for path in sorted(folder.glob("*.j2")))
+    return {name.rstrip("_"): (name, file) for file in files for name in file.macros}
+
+
+def _file(path: Path) -> _File:
+    """Return the parts of a file."""
     parts: dict[str, str] = {}
     macros: list[str] = []
     for found in _PARTS.finditer(path.read_text(encoding="utf-8")):
@@ -91,6 +93,18 @@ def _file(path: Path, changed: int) -> _File:
         if found["macro"] and not names[0].startswith("_"):
             macros += names
     return _File(parts, tuple(macros), {})
+
+
+@cache
+def loader(folder: Path) -> jinja2.BaseLoader:
+    """Return the loader of a folder, which reads each template once."""
+
+    @cache
+    def text(name: str) -> str | None:
+        path = folder / name
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    return jinja2.FunctionLoader(text)
 
 
 class CompiledTemplates(jinja2.BytecodeCache):
@@ -109,7 +123,7 @@ class CompiledTemplates(jinja2.BytecodeCache):
         """Return the template of a text that is not in a file of its own."""
         code = self._codes.get(source) or environment.compile(source)
         self._codes[source] = code
-        return environment.template_class.from_code(environment, code, environment.make_globals(None))
+        return environment.template_class.from_code(environment, code, environment.globals)
 
 
 COMPILED = CompiledTemplates()

@@ -134,7 +134,7 @@ class _ModuleWriter:
         if self.replicas is not None and is_command(self.replicas, parameters):
             self.parts.append(MpiCommand(self.replicas, sharded, self.parameters, parameters))
         self.entry = entry_point(program, self.replicas, options.nested, options.checks)
-        self.classes = ResultClasses(self.entry.result_tree, options.classes, set(self.library.definitions))
+        self.classes = ResultClasses(self.entry.result_tree, options.classes, self.library.definitions)
         self.parts.append(self.classes)
         self.result_tree = self.classes.tree
         self.renderer = Renderer(
@@ -166,7 +166,7 @@ class _ModuleWriter:
             are_shared=options.helpers == SHARED,
             names={digest: name for digest, name in program.original.constant_names.items() if name not in stored},
             tables=self.source_names.tables,
-            reserved=self.module_names.taken | self.library.definitions.keys(),
+            reserved=self.module_names.taken.union(self.library.definitions),
         )
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
@@ -344,7 +344,8 @@ class _ModuleWriter:
         written = [*kernels.texts, *functions]
         types, written = without_lone_types(self._types(kernels.kinds), written)
         declared, functions = written[: len(kernels.texts)], written[len(kernels.texts) :]
-        names = {*mentioned("\n".join([*types, *written, *self.constants.lines, *stored]))}
+        others = "\n".join([*types, *self.constants.lines, *stored])
+        names = set[str]().union(*map(mentioned, [others, *written]))
         told = self._narrow_dtypes(names)
         names |= mentioned("\n".join(told)).keys()
         typing = typing_imports(renderer, names)

@@ -31,9 +31,9 @@ class ResultClasses(Part):
     ``notes`` lists the deviations from the requested classes. ``taken`` are names that no class may have.
     """
 
-    def __init__(self, tree: ResultTree, choice: str, taken: set[str]) -> None:
+    def __init__(self, tree: ResultTree, choice: str, taken: Iterable[str]) -> None:
         self._choice = choice
-        self._names = Names(_TAKEN | taken)
+        self._names = Names(_TAKEN.union(taken))
         self._own: dict[_Own, tuple[str, Built]] = {}
         self._imported: dict[_Imported, str] = {}
         self.notes: dict[str, None] = {}

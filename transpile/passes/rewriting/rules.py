@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Container, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
@@ -24,9 +24,10 @@ from .patterns import Bindings, operation, pattern
 
 Make = Callable[[Graph, Node, Bindings], Node | None]
 _DEEPEST = 8  # consecutive rewrites of one node
+_TABLES = 256  # of rules that are remembered: some are made for a program
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """A rewrite of ``match`` to ``give``: an expression, or a function of the graph, the matched node and the bindings,
     which may refuse with None.
@@ -95,22 +96,17 @@ def rule_pass(module: str, meaning: str, *tables: Sequence[Rule]) -> Callable[[F
 
 def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, but: Container[Node] = ()) -> None:
     """Rewrite nodes by the first rule that matches, operands first, until none does; nodes in ``but`` are skipped."""
-    by_opcode: dict[str, list[Rule]] = {}
-    inner: dict[str, set[frozenset[str]]] = {}  # for the opcode of a node, the opcodes that its operands must have
-    for rule in rules:
-        match = pattern(rule.match)
-        by_opcode.setdefault(match.opcode, []).append(rule)
-        inner.setdefault(match.opcode, set()).add(match.inner)
+    by_opcode, inner = _by_opcode(tuple(rules))
     graph, live = function.graph, live_nodes(function)
-    of_any_operands = {opcode for opcode, wanted in inner.items() if frozenset() in wanted}
 
     def may_match(node: Node) -> bool:
         if "effect" in node.parameters or node in but:
             return False
-        if node.opcode in of_any_operands:
+        wanted = inner[node.opcode]
+        if frozenset() in wanted:
             return True
         given = {operand.opcode for operand in node.operands}
-        return any(wanted <= given for wanted in inner[node.opcode])
+        return any(each <= given for each in wanted)
 
     def rewritten(node: Node) -> Node | None:
         current = node
@@ -123,6 +119,18 @@ def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, bu
         return current
 
     rewrite(function, by_opcode, rewritten, may_match=may_match)
+
+
+@lru_cache(_TABLES)
+def _by_opcode(rules: tuple[Rule, ...]) -> tuple[dict[str, list[Rule]], dict[str, set[frozenset[str]]]]:
+    """Return rules by the opcode of their root, and for each opcode the sets of opcodes that operands must have."""
+    by_opcode: dict[str, list[Rule]] = {}
+    inner: dict[str, set[frozenset[str]]] = {}
+    for rule in rules:
+        match = pattern(rule.match)
+        by_opcode.setdefault(match.opcode, []).append(rule)
+        inner.setdefault(match.opcode, set()).add(match.inner)
+    return by_opcode, inner
 
 
 def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindings) -> Node:
