@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
+from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -251,13 +252,14 @@ def _texts_in(path: Path) -> Iterator[Text]:
         types = dict(pair.split("=") for pair in exchanged.split())
         given = row.split(SEPARATOR)
         typed = zip((types.get(each, each) for each, *_ in constants), constants, given, strict=True)
-        numbers = (
-            float(ELEMENT_TYPES[each].dtype.type(number))
-            for each, (_, sizes, _), number in typed
-            if each in _WITH_NUMBERS and not sizes
-        )
-        told = frozenset(number for number in numbers if not np.isnan(number))
+        numbers = {(each, number) for each, (_, sizes, _), number in typed if each in _WITH_NUMBERS and not sizes}
+        told = frozenset(number for pair in numbers if not isnan(number := _number(*pair)))
         yield Text(function, own, f"HloModule{body}", types, given, told, kept.get(own))
+
+
+@cache
+def _number(element_type: str, text: str) -> float:
+    return float(ELEMENT_TYPES[element_type].dtype.type(text))
 
 
 @cache
