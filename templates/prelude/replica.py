@@ -17,8 +17,8 @@ import numpy as np
 Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
 Arrays = Mapping[int, Any]  # by the device that they go to, or come from
-Exchange = Callable[[], None]
 KEPT_BYTES = 1 << 15  # at most, of an array whose exchange has memory of its own
+COMBINED_BYTES = 1 << 23  # at most, of memory where arrays to combine arrive
 
 
 class ReplicaError(RuntimeError):
@@ -44,13 +44,11 @@ class ReplicaTimeout(ReplicaError):
 class Replica:
     """A device that runs a program; its subclasses have the collectives as methods."""
 
-    def __init__(
-        self, device: int, replicas: int, partitions: int, network: Any
-    ) -> None:
+    def __init__(self, device: int, replicas: int, partitions: int, network: Any):
         self.device, self.count = device, replicas * partitions
         self.replica_id = np.uint32(device // partitions)
         self.partition_id = np.uint32(device % partitions)
-        self.network = network
+        self.network, self.memory = network, np.empty(0, np.uint8)
         self.kept: dict[Any, Any] = {}  # exchanges of short arrays, by call
 
     def members(self, groups: Groups) -> Sequence[int]:
@@ -58,6 +56,15 @@ class Replica:
         if groups is None:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
+
+    def rooms(self, like: Any, count: int) -> Any:
+        """Return memory for arrays like another one, which a later call gives again."""
+        size = count * like.nbytes
+        if not KEPT_BYTES < like.nbytes <= size <= COMBINED_BYTES:
+            return np.empty_like(like, shape=(count, *like.shape), order="C")
+        if self.memory.size < size:
+            self.memory = np.empty(size, np.uint8)
+        return self.memory[:size].view(like.dtype).reshape(count, *like.shape)
 
     def exchanged(
         self, layout: Any, x: Any, axis: int, groups: Any, channel: Channel
@@ -106,12 +113,11 @@ class Mailbox:
 
     def __init__(self, device: int, changed: threading.Condition) -> None:
         self.device, self.changed = device, changed
-        # The tags and arrays that have arrived, by sender and channel.
+        # By sender and channel, the tags and arrays that have arrived.
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
-        # The peer and the tag that this device waits for, and what tells the end of it.
-        self.waiting_for: tuple[int, str, Callable[[], Any]] | None = None
+        self.waiting_for: Any = None  # the peer, the tag, and a function: is it there?
 
-    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Exchange:
+    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Any:
         """Return a function that does an exchange; it repeats one that ``is_kept``."""
         return partial(self.exchange, send, into, tag)
 
@@ -144,9 +150,8 @@ class Mailbox:
             self.wait(lambda: arrived, source, tag)
             theirs, array = arrived.popleft()
         if theirs != tag:
-            raise ReplicaMismatch(
-                f"replica {self.device} does {tag}, but replica {source} does {theirs}"
-            )
+            other = f"replica {source} does {theirs}"
+            raise ReplicaMismatch(f"replica {self.device} does {tag}, but {other}")
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
@@ -167,9 +172,8 @@ class Mailbox:
         """Raise ReplicaMismatch if a message was never taken."""
         for (source, _), arrived in self.messages.items():
             for tag, _ in arrived:
-                raise ReplicaMismatch(
-                    f"replica {source} does {tag}, but replica {self.device} has ended"
-                )
+                here = f"replica {self.device} has ended"
+                raise ReplicaMismatch(f"replica {source} does {tag}, but {here}")
 
 
 class Program:

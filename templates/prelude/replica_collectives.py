@@ -39,9 +39,10 @@ def in_group(
         shape[axis] *= len(members)
         result = np.empty_like(own, shape=shape, order="C")
         return send, divided(result, members, axis), result
-    places = {m: np.empty_like(own, order="C")[...] for m in members if m != g.device}
+    rooms = g.rooms(own, len(members))
+    places = {member: rooms[k, ...] for k, member in enumerate(members)}
     places[g.device] = own
-    return send, places, [places[m] for m in members]
+    return send, places, [*places.values()]
 
 
 WHOLE_LISTED = partial(in_group, False, False)
@@ -56,21 +57,6 @@ def combination(combine: Combine, arrays: Sequence[Any]) -> Any:
     return total[()] if total.base is None else total.copy()[()]
 
 
-def slices_listed(memory: Any, g: Replica, x: Any, axis: int, groups: Groups) -> Any:
-    """Return the layout in which slices of all elements arrive in ``memory``."""
-    send = divided(x.reshape(-1), g.members(groups))
-    own = send[g.device]
-    places = {m: room[: own.size] for m, room in divided(memory, send).items()}
-    places[g.device] = own
-    return send, places, [*places.values()]
-
-
-def slices_filled(g: Replica, x: Any, axis: int, groups: Groups) -> Any:
-    """Return the layout in which each device fills its slice of an array for all."""
-    places = divided(x.reshape(-1), g.members(groups))
-    return dict.fromkeys(places, places[g.device]), places, x
-
-
 class AllReduce(Replica):
     def all_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
@@ -79,16 +65,14 @@ class AllReduce(Replica):
         if x.nbytes <= KEPT_BYTES:
             each = self.exchanged(WHOLE_LISTED, x, 0, groups, channel)
             return combination(combine, each)
-        # Each member combines a slice, so it sends at most twice the array.
-        members = self.members(groups)
-        size = x.size + -x.size % len(members)
-        memory = np.empty_like(x, shape=(size,), order="C")
-        layout = partial(slices_listed, memory)
-        each = self.exchanged(layout, x, 0, groups, channel)
-        result = memory[: x.size].reshape(x.shape)
-        mine = divided(result.reshape(-1), members)[self.device]
-        mine[...] = combination(combine, each)
-        return self.exchanged(slices_filled, result, 0, groups, channel)
+        # Each member combines a shard, so it sends at most twice the array.
+        flat = x.reshape(-1)
+        if missing := -x.size % len(self.members(groups)):
+            flat = np.concatenate([flat, flat[:missing]])
+        each = self.exchanged(SHARDS_LISTED, flat, 0, groups, channel)
+        own = combination(combine, each)
+        whole = self.exchanged(WHOLE_JOINED, own, 0, groups, channel)
+        return whole[: x.size].reshape(x.shape)
 
 
 class ReduceScatter(Replica):
@@ -123,14 +107,6 @@ class AllToAll(Replica):
         return self.exchanged(SHARDS_JOINED, x, axis, groups, channel)
 
 
-class AllToAllOfTuple(Replica):
-    def all_to_all_of_tuple(
-        self, parts: Sequence[Any], groups: Groups = None, channel: Channel = None
-    ) -> Sequence[Any]:
-        """Send part ``i`` to member ``i``, and return what arrives, by member."""
-        return [*self.exchanged(SHARDS_JOINED, np.stack(parts), 0, groups, channel)]
-
-
 class RaggedAllToAll(Replica):
     def ragged_all_to_all(
         self,
@@ -150,20 +126,19 @@ class RaggedAllToAll(Replica):
         member 1, and so on.
         """
         members = self.members(groups)
-        shares = divided(np.stack([starts, sizes, places]), members, 1)
-        each = {m: rows_of_runs(x, *share) for m, share in shares.items()}
-        sent = np.concatenate([runs for _, runs in each.values()], axis=1)
-        arrived = self.exchanged(SHARDS_JOINED, sent, 1, groups, channel)
-        runs = divided(arrived, members, 1)
-        room = {m: room_for_runs(x, runs[m][1]) for m in members}
-        room[self.device], _ = each.pop(self.device)
-        send, into = {m: each[m][0] for m in each}, {m: room[m] for m in each}
+        shares = divided(np.stack([starts, sizes, places]), members, 1).values()
+        each, told = zip(*(rows_of_runs(x, *share) for share in shares), strict=True)
+        told = np.concatenate(told, axis=1)
+        told = self.exchanged(SHARDS_JOINED, told, 1, groups, channel)
+        runs, send = divided(told, members, 1), dict(zip(members, each, strict=True))
+        rows = {m: room_for_runs(x, sizes) for m, (_, sizes, _) in runs.items()}
+        rows[self.device] = send.pop(self.device)
         line = sys._getframe(1).f_lineno
         tag = tag_of("ragged_all_to_all", x.dtype, output.shape, channel, line)
-        exchange = self.network.prepared(send, into, tag, False)
+        exchange = self.network.prepared(send, {m: rows[m] for m in send}, tag, False)
         exchange()
         for member in members:
-            output = copy_ragged_rows(room[member], output, *runs[member])
+            output = copy_ragged_rows(rows[member], output, *runs[member])
         return output
 
 

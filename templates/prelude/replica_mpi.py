@@ -1,6 +1,5 @@
 """Replicas as ranks of MPI, each a process of its own."""
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -13,18 +12,14 @@ import numpy as np
 
 from .replica import (
     Arrays,
-    Exchange,
     Program,
     ReplicaMismatch,
     ReplicaStopped,
     ReplicaTimeout,
 )
 
-# Seconds in which a waiting rank keeps its core, and those until it sleeps, which takes
-# 5e-5 at least: if each rank has a core, and if ranks share cores.
-OWN_CORE = 2e-4, 5e-3
-SHARED_CORE = 0.0, 5e-5
 GIVE_WAY = getattr(os, "sched_yield", partial(time.sleep, 0))  # to ranks on its core
+SLEEPLESS = 5e-4  # seconds until a waiting rank sleeps, which takes 5e-5 at least
 PATIENCE = 0.01  # seconds until a waiting rank checks whether the others still run
 ENDING = 0  # the MPI tag of messages that tell how a rank has ended
 
@@ -43,50 +38,44 @@ class Ranks:
         self.bytes, self.status = MPI.BYTE, MPI.Status()
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
-        here = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        has_core = here.Get_size() <= (os.cpu_count() or 1)
-        self.awake, self.sleepless = OWN_CORE if has_core else SHARED_CORE
-        here.Free()
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
-        self.numbers: dict[str, int] = {}
+        self.tags: dict[int, str] = {}  # of collectives, by MPI tag
         self.kept: list[Any] = []  # persistent requests
-        # Messages that may not be taken yet: the rank, the request, and the memory.
-        self.sending: list[tuple[int, Any, Any]] = []
-        # By rank that has ended: until when its messages may still arrive.
-        self.ended: dict[int, float] = {}
-        # By rank: since when it seems to be in another collective.
-        self.doubted: dict[int, float] = {}
+        self.sending: list[tuple[int, Any]] = []  # to ranks, and may not be taken yet
+        # By rank: until when messages may arrive after its end, and since when it seems
+        # to be in another collective.
+        self.ended, self.doubted = dict[int, float](), dict[int, float]()
 
     def number(self, tag: str, channel: int | None = None) -> int:
         """Return the MPI tag that stands for a tag."""
         if channel is not None:
             return 1 + channel % (self.half - 1)
-        return self.numbers.setdefault(tag, self.half + crc32(tag.encode()) % self.half)
+        number = self.half + crc32(tag.encode()) % self.half
+        self.tags[number] = tag
+        return number
 
-    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Exchange:
+    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Any:
         """Return a function that does an exchange, and repeats one that ``is_kept``.
         Arrays that are contiguous are sent from and to their own memory.
         """
-        arrays, peers = [*into.values(), *send.values()], [*into, *send]
-        rooms = [
-            x if x.flags.c_contiguous else np.empty_like(x, order="C") for x in arrays
-        ]
-        calls = [self.comm.Recv_init] * len(into) + [self.comm.Send_init] * len(send)
-        each, number = zip(calls, rooms, peers, strict=True), self.number(tag)
-        requests = [call([room, self.bytes], peer, number) for call, room, peer in each]
-        pairs = [*zip(arrays, rooms, strict=True)]
-        after = [(x, room) for x, room in pairs[: len(into)] if x is not room]
-        before = [(x, room) for x, room in pairs[len(into) :] if x is not room]
-        start, are_done, complete = self.start_all, self.test_all, self.complete
+        requests, before, after = list[Any](), list[Any](), list[Any]()
+        ways = (self.comm.Recv_init, into, after), (self.comm.Send_init, send, before)
+        for request_of, arrays, copied in ways:
+            for peer, x in arrays.items():
+                room = x if x.flags.c_contiguous else np.empty_like(x, order="C")
+                copied += [] if room is x else [(x, room)]
+                request = request_of([room, self.bytes], peer, self.number(tag))
+                requests.append(request)
+        peers = [*into, *send]
         self.kept += requests if is_kept else []
 
         def exchange() -> None:
             for array, room in before:
                 room[...] = array
-            start(requests)
-            if not are_done(requests):
-                complete(requests, peers, tag)
+            self.start_all(requests)
+            if not self.test_all(requests):
+                self.complete(requests, peers, tag)
             for array, room in after:
                 array[...] = room
             if not is_kept:
@@ -97,18 +86,14 @@ class Ranks:
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Start to send a copy of an array, since it may be taken at any time."""
-        self.start(peer, np.array(array, order="C"), self.number(tag, channel))
+        memory, number = np.array(array, order="C"), self.number(tag, channel)
         self.takers()
-
-    def start(self, peer: int, memory: Any, number: int) -> None:
-        """Start to send memory that does not change until it has been taken."""
-        request = self.comm.Isend([memory, self.bytes], peer, number)
-        self.sending.append((peer, request, memory))
+        self.sending.append((peer, self.comm.Isend([memory, self.bytes], peer, number)))
 
     def takers(self) -> set[int]:
         """Return the ranks that have yet to take a message, and drop what is taken."""
         self.sending = [sent for sent in self.sending if not sent[1].Test()]
-        return {peer for peer, _, _ in self.sending}
+        return {peer for peer, _ in self.sending}
 
     def take(self, source: int, tag: str, channel: int | None, like: Any) -> Any:
         array, number = np.empty(like.shape, like.dtype), self.number(tag, channel)
@@ -118,20 +103,21 @@ class Ranks:
 
     def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
         """Wait until all requests to peers are done."""
-        begun, are_done = time.monotonic(), self.test_all
+        begun, waited, polls = time.monotonic(), 0.0, 0
         self.doubted.clear()
-        while not are_done(requests):
-            waited = time.monotonic() - begun
-            if waited < self.awake:
-                continue
-            if waited < self.sleepless:
+        while not self.test_all(requests):
+            if waited < SLEEPLESS:
                 GIVE_WAY()
             else:
                 time.sleep(0)
+            polls += 1
+            if polls % 16:  # a poll is shorter than a look at the clock
+                continue
+            waited = time.monotonic() - begun
             if waited > PATIENCE:
-                late = (p for p, r in zip(peers, requests, strict=True) if not r.Test())
-                if (peer := next(late, None)) is not None:
-                    self.require_reachable(peer, tag, begun)
+                for peer, request in zip(peers, requests, strict=True):
+                    if not request.Test():
+                        self.require_reachable(peer, tag, begun)
 
     def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError if a rank has failed, if a late one has ended or is in
@@ -140,9 +126,8 @@ class Ranks:
         here, now = f"replica {self.device}", time.monotonic()
         self.hear(tag)
         if now > self.ended.get(peer, now):
-            raise ReplicaMismatch(
-                f"{here} waits in {tag}, but replica {peer} has ended"
-            )
+            told = f"{here} waits in {tag}, but replica {peer} has ended"
+            raise ReplicaMismatch(told)
         is_there = self.comm.Iprobe(peer, self.any[1], self.status)
         other = self.status.Get_tag() if is_there else ENDING
         if other < self.half or other == self.number(tag):
@@ -159,16 +144,12 @@ class Ranks:
         """Return the tag for which an MPI tag stands."""
         if number < self.half:
             return f"transfer (channel {number - 1})"
-        names = (tag for tag, one in self.numbers.items() if one == number)
-        return next(names, "something else")
+        return self.tags.get(number, "something else")
 
     def hear(self, tag: str) -> None:
         """Record which ranks have ended. Raises ReplicaStopped if one has failed."""
-        comm, status = self.comm, self.status
-        while (message := comm.Improbe(self.any[0], ENDING, status)) is not None:
-            source, text = status.Get_source(), bytearray(status.Get_count(self.bytes))
-            message.Recv([text, self.bytes])
-            failure, is_sending = json.loads(text)
+        while message := self.comm.improbe(self.any[0], ENDING, self.status):
+            source, (failure, is_sending) = self.status.Get_source(), message.recv()
             patience = self.timeout if is_sending else PATIENCE
             self.ended[source] = time.monotonic() + patience
             if failure is not None:
@@ -181,24 +162,23 @@ class Ranks:
         """
         takers = self.takers()
         for peer in {*range(self.comm.Get_size())} - {self.device}:
-            self.start(peer, json.dumps([failure, peer in takers]).encode(), ENDING)
+            request = self.comm.isend((failure, peer in takers), peer, ENDING)
+            self.sending.append((peer, request))
 
     def finish(self) -> None:
         """Wait until all ranks have ended. Raises ReplicaMismatch if a rank has sent an
         array that this one has not taken.
         """
         self.tell(None)
-        while len(self.ended) < self.comm.Get_size() - 1:
-            self.hear("its end")
+        others, status = self.comm.Get_size() - 1, self.status
+        while len(self.ended) < others or self.takers():
             time.sleep(0)
-        if self.comm.Iprobe(*self.any, self.status):
-            source, tag = self.status.Get_source(), self.status.Get_tag()
-            self.hear("its end")  # raises if this message tells of a failure
-            theirs = f"replica {source} does {self.name(tag)}"
-            raise ReplicaMismatch(f"{theirs}, but replica {self.device} has ended")
-        while self.takers():  # a rank that fails takes nothing, but tells of it
             self.hear("its end")
-            time.sleep(0)
+            if len(self.ended) < others or not self.comm.Iprobe(*self.any, status):
+                continue
+            if (number := status.Get_tag()) != ENDING:
+                theirs = f"replica {status.Get_source()} does {self.name(number)}"
+                raise ReplicaMismatch(f"{theirs}, but replica {self.device} has ended")
         for request in self.kept:
             request.Free()
 
@@ -214,8 +194,7 @@ class OnRanks(Program):
         every: int = 10,
         **feeds: Any,
     ) -> Any:
-        """Run the replica of this process, which mpirun has started, and return its
-        results.
+        """Run the replica of this process, which mpirun has started.
 
         ``comm`` is a communicator of mpi4py, by default that of all ranks; ``timeout``
         is how many seconds a replica may wait for another. ``snapshot`` is a folder
@@ -227,11 +206,9 @@ class OnRanks(Program):
         from mpi4py import MPI
 
         world = MPI.COMM_WORLD if comm is None else comm
-        if world.Get_size() != self.count:
-            raise ValueError(
-                f"the program has {self.count} replicas, MPI has {world.Get_size()} "
-                f"ranks: mpirun -n {self.count}"
-            )
+        if (ranks := world.Get_size()) != self.count:
+            told = f"the program has {self.count} replicas, MPI has {ranks} ranks"
+            raise ValueError(f"{told}: mpirun -n {self.count}")
         self.require_loops(snapshot)
         private = world.Dup()  # keeps its messages apart from others
         network = Ranks(private, timeout)

@@ -4,25 +4,21 @@ import argparse
 import inspect
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 
 def run_files(
-    program: Any,
-    split: Callable[..., Any] | None = None,
-    join: Callable[..., Any] | None = None,
-    dtypes: Mapping[str, str] | None = None,
+    program: Any, split: Any = None, join: Any = None, dtypes: Any = None
 ) -> None:
     """Run the replica of this rank on arrays of a file, by their names; rank 0 writes
     the results, ``arr_0`` and so on.
 
     The file has whole arrays if there is ``split``, else arrays with the devices as an
     additional first axis; results are whole if there is ``join``, else stacked in the
-    same way. ``dtypes`` are types that files have no name for, such as bfloat16: the
-    file has these arrays as bytes or in a wider type. An error of any rank ends all.
+    same way. ``dtypes`` are types that files have no name for, such as bfloat16: files
+    have them as bytes, or in float32. An error of any rank ends all.
     """
     from mpi4py import MPI
 
@@ -44,16 +40,16 @@ def run_files(
         rank = comm.Get_rank()
         args = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
         results = program.run_mpi(args, **options)
-        is_tuple = isinstance(results, tuple)
-        several = results if is_tuple else (results,)
-        parts = [gathered_at_first(comm, np.asarray(x, order="C")) for x in several]
-        if rank == 0:
-            whole: Sequence[Any] = parts
-            if join is not None:
-                whole = join([*zip(*parts, strict=True)] if is_tuple else parts[0])
-                whole = whole if is_tuple else [whole]
+        own = results if isinstance(results, tuple) else (results,)
+        if rank:
+            comm.send(own, 0)
+        else:
+            each = [own, *(comm.recv(source=k) for k in range(1, comm.Get_size()))]
+            stacked = map(np.stack, zip(*each, strict=True))
+            whole = stacked if join is None else join(each)
+            plain = [x if x.dtype.isbuiltin == 1 else np.float32(x) for x in whole]
             with open(output, "wb") as file:
-                np.savez(file, *map(to_file_type, whole), allow_pickle=False)
+                np.savez(file, *plain)
     except BaseException:
         traceback.print_exc()
         time.sleep(0.5)  # for mpirun to show what was printed, before all is over
@@ -63,22 +59,6 @@ def run_files(
 
 def from_file_type(array: Any, dtype: str | None) -> Any:
     """Return an array of a file in the type that the program takes."""
-    if dtype is None:
-        return array
-    return array.view(dtype) if array.dtype.kind == "V" else array.astype(dtype)
-
-
-def to_file_type(array: Any) -> Any:
-    """Return an array in a type that files have a name for."""
-    if array.dtype.isbuiltin == 1:
-        return array
-    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
-
-
-def gathered_at_first(comm: Any, array: Any) -> Any:
-    """Return the arrays of all ranks, stacked, on rank 0, and nothing on the others."""
-    is_first = comm.Get_rank() == 0
-    room = np.empty((comm.Get_size() if is_first else 0, *array.shape), array.dtype)
-    octets = [x.reshape(-1).view(np.uint8) for x in (array, room)]
-    comm.Gather(octets[0], octets[1] if is_first else None)
-    return room
+    if array.dtype.kind == "V":
+        return array.view(dtype)
+    return array if dtype is None else array.astype(dtype)

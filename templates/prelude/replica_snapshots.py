@@ -36,7 +36,7 @@ class Resumable(Replica):
         self.saved.append(self.iteration)
         with np.load(f"{begin}-{self.device}.snapshot", allow_pickle=False) as stored:
             each = zip(stored.values(), carried, strict=True)
-            return [as_before(octets, like) for octets, like in each]
+            return [as_before(array, like) for array, like in each]
 
     def snapshot(self, *carried: Any) -> None:
         """End an iteration, and save the values that the next one begins with, whole or
@@ -47,18 +47,17 @@ class Resumable(Replica):
         if folder is None or self.iteration % every:
             return
         path = Path(folder, f"{self.loop}-{self.iteration}-{self.device}.unfinished")
-        flat = [np.ascontiguousarray(array).reshape(-1) for array in carried]
         with path.open("wb") as stream:
-            np.savez(stream, *(array.view(np.uint8) for array in flat))
+            np.savez(stream, *carried)
         path.replace(path.with_suffix(".snapshot"))
         # Others may be far ahead: listing what they saved would take long.
         self.saved.append(self.iteration)
         place = f"{folder}/{self.loop}-{{}}-{{}}.snapshot".format
-        for k in reversed(range(len(self.saved))):
-            if all(os.path.exists(place(self.saved[k], d)) for d in range(self.count)):
-                for iteration in self.saved[:k]:
-                    Path(place(iteration, self.device)).unlink(missing_ok=True)
-                del self.saved[:k]
+        for k in reversed(self.saved):
+            if all(os.path.exists(place(k, d)) for d in range(self.count)):
+                while self.saved[0] < k:
+                    old = Path(place(self.saved.pop(0), self.device))
+                    old.unlink(missing_ok=True)
                 break
 
     @staticmethod
@@ -77,7 +76,6 @@ class Resumable(Replica):
         }
 
 
-def as_before(octets: Any, like: Any) -> Any:
-    """Return the array, or int, that bytes are in the type and shape of another one."""
-    array = octets.view(np.asarray(like).dtype).reshape(np.shape(like))[()]
-    return int(array) if isinstance(like, int) else array
+def as_before(array: Any, like: Any) -> Any:
+    """Return an array in the type of another one, which files may not name, or int."""
+    return int(array) if isinstance(like, int) else array.view(np.result_type(like))[()]

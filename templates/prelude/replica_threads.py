@@ -24,25 +24,17 @@ class Thread(Mailbox):
         if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(f"{here} stopped in {tag}: another one failed")
         if self.threads[peer].has_ended:
-            raise ReplicaMismatch(
-                f"{here} waits in {tag}, but replica {peer} has ended"
-            )
-        running = [each for each in self.threads if not each.has_ended]
-        waits = [
-            (each.device, *each.waiting_for) for each in running if each.waiting_for
-        ]
-        if len(waits) == len(running) and not any(is_over() for *_, is_over in waits):
-            circle = "; ".join(
-                f"replica {device} waits for replica {other} in {theirs}"
-                for device, other, theirs, _ in waits
-            )
-            raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
+            told = f"{here} waits in {tag}, but replica {peer} has ended"
+            raise ReplicaMismatch(told)
+        running = [thread for thread in self.threads if not thread.has_ended]
+        if all(one.waiting_for and not one.waiting_for[2]() for one in running):
+            each = "replica {} waits for replica {} in {}".format
+            told = "; ".join(each(one.device, *one.waiting_for) for one in running)
+            raise ReplicaMismatch(f"the replicas wait for each other: {told}")
 
 
 class InThreads(Program):
-    def run_local(
-        self, replica_args: Sequence[Any], **feeds: Sequence[Any]
-    ) -> list[Any]:
+    def run_local(self, replica_args: Sequence[Any], **feeds: Any) -> list[Any]:
         """Run every replica in a thread of this process, and return the results by
         device. Raises the first failure.
 

@@ -33,7 +33,6 @@ _COLLECTIVES = {
     "reduce_scatter": "shard",
     "all_gather": "gathered",
     "all_to_all": "exchanged",
-    "all_to_all_of_tuple": "exchanged",
     "ragged_all_to_all": "exchanged",
     "collective_permute": "received",
     "collective_broadcast": "received",

@@ -31,7 +31,6 @@ _CLASSES = {
     "reduce_scatter": "ReduceScatter",
     "all_gather": "AllGather",
     "all_to_all": "AllToAll",
-    "all_to_all_of_tuple": "AllToAllOfTuple",
     "ragged_all_to_all": "RaggedAllToAll",
     "collective_permute": "CollectivePermute",
     "collective_broadcast": "CollectiveBroadcast",

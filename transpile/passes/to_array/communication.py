@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import DeviceGroups, DevicePairs, Node, Slot, Ufunc
-from ...array.value import Value, getitem
+from ...array.value import FULL, Value, getitem
 from ...hlo.device_groups import Groups, Named, device_count, device_groups, device_pairs, named_by
 from ...hlo.element_types import U32
 from ...hlo.ir import Instruction
@@ -224,10 +224,12 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
         first = operands[0]
         items = (getitem(lowering.graph, arrived.node, index) for index in pieces.indices)
         return tuple(Value(item, first.axes, first.shape) for item in items)
-    nodes = [lowering.strong(lowering.plain(operand)) for operand in operands]
-    slots = (tuple(Slot(k) for k in range(len(nodes))),)
-    shapes = [ArrayShape(node.type, node.shape) for node in nodes]
-    return _collective(lowering, instruction, "all_to_all_of_tuple", nodes, shapes, arguments=slots, **keywords)
+    parts = lowering.graph.add("stack", tuple(lowering.strong(lowering.plain(operand)) for operand in operands), axis=0)
+    (arrived,) = _collective(
+        lowering, instruction, "all_to_all", [parts], [ArrayShape(parts.type, parts.shape)], **keywords
+    )
+    rest = [FULL] * (parts.ndim - 1)
+    return tuple(Value.of(getitem(lowering.graph, arrived.node, (k, *rest))) for k in range(len(operands)))
 
 
 @lowers("collective-broadcast")
