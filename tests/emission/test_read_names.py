@@ -82,3 +82,24 @@ def test_a_number_that_goes_last_leaves_the_name_to_the_other_operand():
     source = source_of(scaled, X, W)
     assert "step_size" not in source
     assert "score = np.sin(x) + w" in source
+
+
+def test_what_only_its_gradient_spreads_has_the_name_that_it_is_read_by():
+    def loss(params, x):
+        amplitude, scale = jax.tree.map(jnp.exp, params)
+        return (amplitude * jnp.sin(x / scale)).sum()
+
+    source = source_of(jax.value_and_grad(loss), (np.float32(0.5), np.float32(2)), X)
+    assert "amplitude = np.exp(params[0])" in source
+
+
+def test_a_statement_of_several_lines_is_one():
+    def program(x, w):
+        mixed = (
+            (jnp.sin(x) + 2)
+            * (w - 1)
+            / (jnp.exp(w) + 3)
+        )  # fmt: skip
+        return mixed, mixed * w
+
+    assert "mixed = (np.sin(x) + 2) * (w - 1) / (np.exp(w) + 3)" in source_of(program, X, W)

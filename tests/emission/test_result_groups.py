@@ -84,7 +84,7 @@ def test_a_training_step_of_any_number_of_layers_is_as_long(count):
     assert '"layers": new_params_layers' in main and '"layers": new_momentum_layers' in main
     assert f"for i in range({count}):" in main and f"for i in reversed(range({count})):" in main
     assert main.count("layer(") == 1 and main.count("d_layer_2(") == 1
-    assert len(main.splitlines()) == 24
+    assert len(main.splitlines()) == 23
 
 
 def test_what_is_read_again_is_given_one_by_one():

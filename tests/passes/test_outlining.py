@@ -249,3 +249,42 @@ def test_gradients_of_products_are_one_function_too():
     text = hlo(jax.grad(loss, (0, 1)), x, x + 1)
     assert xla2py.emit(text).source.count("d_pulled(") >= 3
     assert_computes(xla2py.emit(text), jax.grad(loss, (0, 1)), x, x + 1)
+
+
+def settled(x):
+    """A loop whose trace JAX keeps: the second call has the frames of the first below its own."""
+
+    def step(_, y):
+        return y - (y - x * jnp.sin(y)) / (1 - x * jnp.cos(y))
+
+    return jnp.sqrt(jax.lax.fori_loop(0, 5, step, x) ** 2 + 1)
+
+
+def test_a_function_with_a_loop_is_called_as_often_as_its_author_does():
+    def program(x, y):
+        first = settled(x)
+        second = settled(y)
+        return first * 2 + second
+
+    x = np.linspace(0.1, 0.5, 4, dtype=np.float32)
+    source = xla2py.emit(xla2py.from_jax(program, x, x + 0.1))
+    assert source.source.count("settled(") == 3 and source.source.count("for _ in range(5):") == 1
+    assert_computes(source, program, x, x + 0.1)
+
+
+def test_what_a_call_gives_in_parts_has_the_names_that_the_function_gives_them():
+    def state(elements):
+        position = jnp.sin(elements[:3]) * elements[3]
+        velocity = jnp.cos(position) * jnp.sqrt(elements[4]) - position
+        return jnp.concatenate([position * 2, velocity])
+
+    def program(elements, offset):
+        chief = state(elements)
+        deputy = state(elements + offset)
+        return jnp.cross(chief[:3], chief[3:]), deputy[:3] - chief[:3], deputy[3:] @ chief[3:]
+
+    x = np.linspace(0.1, 0.5, 5, dtype=np.float32)
+    text = xla2py.emit(xla2py.from_jax(program, x, x * 2))
+    assert_computes(text, program, x, x * 2)
+    heads = re.findall(r"^ +(\w+), (\w+) = state\(", text.source, re.MULTILINE)
+    assert len(heads) == 2 and not {"chief", "deputy"} & {name for head in heads for name in head}

@@ -57,6 +57,9 @@ def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
     return {frame_id for frame_id in parents if frame_id in known}
 
 
+_SHORTEST_COPY = 2  # frames: one frame twice is a recursive call
+
+
 class CallChains:
     """The frames around each instruction, outermost first, without those of the tracer's caller."""
 
@@ -64,6 +67,7 @@ class CallChains:
         self.frames = module.stack_frames
         self._driver = driver_frames(module)
         self._known: dict[int, tuple[int, ...]] = {}
+        self._once: dict[int, tuple[int, ...]] = {}
 
     def of(self, instruction: Instruction) -> tuple[int, ...]:
         """Return the frame ids around an instruction; empty if it has no stack."""
@@ -81,3 +85,19 @@ class CallChains:
                 current = self.frames[current - 1].parent
             found = self._known[frame_id] = tuple(reversed(chain))
         return found
+
+    def once(self, frame_id: int) -> tuple[int, ...]:
+        """Return the chain around a frame without its copy at the end, which a cached jaxpr has from its first call."""
+        found = self._once.get(frame_id)
+        if found is None:
+            found = self._once[frame_id] = self._without_copy(self.around(frame_id))
+        return found
+
+    def _without_copy(self, chain: tuple[int, ...]) -> tuple[int, ...]:
+        half, is_odd = divmod(len(chain), 2)
+        if half < _SHORTEST_COPY or is_odd:
+            return chain
+        frames = [self.frames[each - 1] for each in chain]
+        functions = [(frame.file_name, frame.function_name) for frame in frames]
+        is_copy = functions[:half] == functions[half:] and frames[0].place == frames[half].place
+        return chain[:half] if is_copy and len(set(functions)) == half else chain

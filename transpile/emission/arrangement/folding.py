@@ -12,8 +12,6 @@ from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
 from ...hlo.element_types import PRED
-from ...hlo.ir import Instruction
-from ...hlo.stack_frames import CallChains
 from ..naming.source import SourceNames, is_empty_word
 from .early_reads import early_reads
 
@@ -52,13 +50,13 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
         own_work = 0 if node.operation.is_light or node.is_python_int else 1
         made.work[node] = own_work + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
-        is_named = must_be_named(node, users.get(node, []), made, function.graph, source_names.chains)
+        is_named = must_be_named(node, users.get(node, []), made, function.graph, source_names)
         if is_named or node in early or depth[node] > DEEPEST:
             made.named.add(node)
     return made
 
 
-def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, chains: CallChains) -> bool:
+def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, source: SourceNames) -> bool:
     """Return whether a node gets a name: the folding rules, of which the first match wins."""
     if node.operation.is_atom and node.opcode != "parameter":
         return False
@@ -106,7 +104,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if users and users[0] in made.rows:
         return False
-    return made.work[node] >= 2 and _ends_statement(node, users, graph, chains)
+    return made.work[node] >= 2 and _ends_statement(node, users, graph, source)
 
 
 def _is_part_with_a_name(node: Node, made: Plan) -> bool:
@@ -184,7 +182,7 @@ def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
     return False
 
 
-def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: CallChains) -> bool:
+def _ends_statement(node: Node, users: list[Node | None], graph: Graph, source: SourceNames) -> bool:
     """Return whether the author's own statement ends at a node, by the source lines and calls that XLA keeps.
 
     It ends if the consumer is on another line of the same function. Values that pass between an expression and a
@@ -193,18 +191,8 @@ def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: 
     user = users[0] if users else None
     if user is None or user.opcode == "loop":
         return False  # a condition stands in the loop's head
-    pairs = zip(*(_source_lines(graph.origins.get(each), chains) for each in (node, user)), strict=False)
+    pairs = zip(*(source.places(graph.origins.get(each)) for each in (node, user)), strict=False)
     return next((one[:2] == other[:2] for one, other in pairs if one != other), False)
-
-
-def _source_lines(made: Instruction | None, chains: CallChains) -> list[tuple[str, str, int]]:
-    """Return file, function and line of an instruction and of each call around it, outermost first."""
-    if made is None or made.metadata is None:
-        return []
-    frames = [chains.frames[frame_id - 1] for frame_id in chains.of(made)]
-    if frames:
-        return [(frame.file_name, frame.function_name, frame.line) for frame in frames]
-    return [(made.metadata.source_file, "", made.metadata.source_line)] if made.metadata.source_line else []
 
 
 def is_sum(node: Node) -> bool:

@@ -56,6 +56,7 @@ _EMPTY_WORDS = frozenset(
 )  # as names of values
 
 
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)  # statements of one expression
 _FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # words for the form of a value
 
 
@@ -80,11 +81,13 @@ class SourceNames:
         self.targets: Targets = {}  # from statements
         self.hints: Targets = {}  # also from keywords, keys, attributes, tuples and lambdas
         self.apart: dict[Place, tuple[tuple[str, ...], Place]] = {}  # unpacking, by its value and target
+        self.first_lines: dict[tuple[str, int], int] = {}  # of statements, by their other lines
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
             self.hints.update(hints(file_name, tree))
             self.apart.update(apart(file_name, tree))
+            self.first_lines.update(first_lines(file_name, tree))
         self.hints.update(self.targets)
         self.functions = SourceFunctions(self.chains, trees)
         self.reads = ReadNames(module, self.chains, trees)
@@ -138,14 +141,9 @@ class SourceNames:
         return self._of_results[function].get(node)
 
     def _own_frame(self, frame_id: int) -> int:
-        """Return a frame without the duplicate stack below it, which a cached jaxpr has from its first call."""
-        chain = self.chains.around(frame_id)
-        frames = [self.chains.frames[each - 1] for each in chain]
-        functions = [(frame.file_name, frame.function_name) for frame in frames]
-        half, is_odd = divmod(len(chain), 2)
-        is_twice = half > 1 and not is_odd and functions[:half] == functions[half:]
-        if is_twice and frames[0].place == frames[half].place:  # from the traced function on
-            return self._own_frame(chain[half - 1])
+        """Return the frame in which a chain of frames first reaches its innermost function."""
+        chain = self.chains.once(frame_id)
+        functions = [(frame.file_name, frame.function_name) for frame in (self.chains.frames[k - 1] for k in chain)]
         while len(functions) > 1 and functions[-1] == functions[-2]:
             functions.pop()
         return chain[len(functions) - 1] if chain else frame_id
@@ -168,7 +166,7 @@ class SourceNames:
         for site, found in leaving.items():
             values[site] = [node for node in found if _is_like(node, last[site], sites)]
             are_leaves = len(values[site]) > 1 and only_returned.issuperset(values[site])
-            if are_leaves or len(_results_of_branches(found, last[site])) > 1:
+            if are_leaves or _is_one_of_several(last[site], found, site[0]):
                 values[site] = []  # the tree has that name
         continued = self._continued(nodes, sites, table)
         named: dict[Node, str] = {}
@@ -188,6 +186,16 @@ class SourceNames:
         frame = self.chains.frames[chain[-1] - 1]
         found = self.apart.get(frame.place)
         return None if found is None else (*found, frame.parent)
+
+    def places(self, made: Instruction | None) -> list[tuple[str, str, int]]:
+        """Return file, function and first line of an instruction's statement, and of the calls around it."""
+        if made is None or made.metadata is None:
+            return []
+        frames = [self.chains.frames[frame_id - 1] for frame_id in self.chains.of(made)]
+        found = [(frame.file_name, frame.function_name, frame.line) for frame in frames]
+        if not frames and made.metadata.source_line:
+            found = [(made.metadata.source_file, "", made.metadata.source_line)]
+        return [(name, function, self.first_lines.get((name, line), line)) for name, function, line in found]
 
     def names_around(self, graph: Graph, node: Node) -> list[str]:
         """Return the author's names for the values of the expressions that a node is computed in."""
@@ -225,13 +233,15 @@ class SourceNames:
         return found
 
 
-def _results_of_branches(nodes: Sequence[Node], node: Node) -> list[Node]:
-    """Return those of the nodes that are results of the same conditional as a node.
+def _is_one_of_several(node: Node, nodes: Sequence[Node], name: str) -> bool:
+    """Return whether others of the nodes are results of the same conditional or call as a node.
 
-    Other results of a call may be residuals for its gradient.
+    What a gradient's call returns beside the gradient is no part of it.
     """
-    is_chosen = node.opcode == "item" and node.operands[0].opcode == "conditional"
-    return [each for each in nodes if is_chosen and each.opcode == "item" and each.operands == node.operands]
+    makers = ("conditional",) if name.startswith(GRADIENT) else ("conditional", "call")
+    if node.opcode != "item" or node.operands[0].opcode not in makers:
+        return False
+    return any(each.opcode == "item" and each.operands == node.operands for each in nodes if each is not node)
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
@@ -332,6 +342,17 @@ def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...]
                 place = _place(file_name, target)
                 found[place] = found[_place(file_name, value)] = names, place
     return found
+
+
+@lru_cache(MOST_FILES)
+def first_lines(file_name: str, tree: ast.Module) -> dict[tuple[str, int], int]:
+    """Return the first line of each statement of several lines that contains no other, by its other lines."""
+    return {
+        (file_name, line): node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, _SIMPLE)
+        for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)
+    }
 
 
 @lru_cache(MOST_FILES)

@@ -63,9 +63,7 @@ class ReadNames:
 
     def of(self, graph: Graph, node: Node, users: Sequence[Node]) -> str:
         """Return the name by which expressions read a value, or an empty string unless there is exactly one."""
-        made = set(graph.results.get(node, ()))
-        if any(map(is_gradient, made)):
-            return ""
+        made = {instruction for instruction in graph.results.get(node, ()) if not is_gradient(instruction)}
         own = {self._function(instruction) for instruction in made}
         found: set[str] = set()
         for user in users:

@@ -31,6 +31,7 @@ _STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng
 _LEAVES = frozenset(("constant", "iota"))
 STRUCTURE = _LEAVES | frozenset(("broadcast", "reshape", "transpose", "bitcast", "tuple", "get-tuple-element"))
 _AROUND_CONVOLUTIONS = frozenset(("reshape", "transpose"))
+_RUNNING = frozenset(("call", "while"))  # their computations count where they stand
 _REPEATED = frozenset(("broadcast", "reshape", "convert"))  # on a constant, as cheap as the constant
 
 
@@ -67,7 +68,7 @@ def work(instructions: Iterable[Instruction]) -> int:
 
 
 def _opcodes(instructions: Iterable[Instruction]) -> Counter[str]:
-    """How often each opcode runs; a ``call`` counts as the instructions of its computation."""
+    """How often each opcode stands; calls and loops count as the instructions of their computations."""
     given = list(instructions)
     of_computations: dict[Computation, Counter[str]] = {}
     for computation in callees_first(*_called_by(given), called=lambda each: _called_by(each.instructions)):
@@ -77,7 +78,7 @@ def _opcodes(instructions: Iterable[Instruction]) -> Counter[str]:
 
 
 def _called_by(instructions: Iterable[Instruction]) -> list[Computation]:
-    return [instruction.called[0] for instruction in instructions if instruction.opcode == "call"]
+    return [each for instruction in instructions if instruction.opcode in _RUNNING for each in instruction.called]
 
 
 def _counted(instructions: list[Instruction], of_computations: Mapping[Computation, Counter[str]]) -> Counter[str]:
@@ -224,6 +225,8 @@ def _by_function(computation: Computation, chains: CallChains, numbers: Numbers)
         if kind is None:
             continue
         chain = chains.of(instruction)
+        if instruction.opcode == "while" and chain:
+            chain = chains.once(chain[-1])
         calls = calls_of.get((chain, is_gradient))
         if calls is None:
             calls = calls_of[chain, is_gradient] = [
