@@ -25,6 +25,8 @@ test_other_conversions_stay = cases("promotions", claims=[".astype("], budget=EX
     (lambda x: (x > 0).astype(jnp.int32) + 1, (X,)),  # a number has no type of its own
     (lambda x: (x > 0).astype(jnp.float32) - (x < 1).astype(jnp.float32), (X,)),  # both convert
     (lambda x: (x > 0).astype(jnp.float32), (X,)),
+    (lambda x: x.astype(jnp.complex64) / 3, (X,)),  # a float in Python
+    (lambda x: jnp.where(x > 0, x.astype(jnp.complex64), 3), (X,)),
     (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
     (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),
     (lambda x, n: jnp.where(x > 0, x, n), (X[0, 0], BYTES[0, 0])),  # Python's choice keeps the type

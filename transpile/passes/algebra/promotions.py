@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
@@ -45,10 +45,11 @@ def _is_promoted(node: Node, other: Node, uses: Uses) -> bool:
     (source,) = node.operands
     if source.is_literal or source.is_python_int or source.type.is_extension or node.type.is_extension:
         return False
-    if other.is_literal:  # a Python complex number promotes an array of floats to complex
+    if other.is_literal:  # a Python complex number promotes an array of floats; one without imaginary part is a float
         return (
             source.type.is_floating
             and node.type.is_complex
+            and literal_value(other).imag != 0
             and np.result_type(source.type.dtype, 1j) == node.type.dtype
         )
     if other.is_python_int or (other.opcode == "convert" and len(uses(other)) == 1):
