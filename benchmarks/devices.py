@@ -142,6 +142,9 @@ def imported(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    for name in [name for name in sys.modules if name.startswith("_xla2py")]:
+        if Path(str(sys.modules[name].__file__)).parent != path.parent:  # the helpers of another folder
+            del sys.modules[name]
     sys.path[:0] = [str(path.parent)]
     spec.loader.exec_module(module)
     del sys.path[0]

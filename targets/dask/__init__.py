@@ -11,9 +11,10 @@ from .planning.plan import arrange
 from .refusals import refuses
 from .writing.kernels import KERNELS
 
-# What replicas on a cluster have in common with those of modules for NumPy.
-_OF_NUMPY = ("ragged", "replica", "replica_collectives", "replica_snapshots", "replica_threads", "shards")
-_HELPERS_OF = dict.fromkeys(_OF_NUMPY, "numpy")
+# What replicas on a cluster have in common with those of modules for NumPy, and what else their bodies use.
+_RUNTIME = ("ragged", "replica", "replica_collectives", "replica_snapshots", "replica_threads", "shards")
+_OWN = ("replica_transport", "replica_workers", "sidecar", "tensors")
+_MODULES = [path.stem for prelude in ("prelude", "numpy/prelude") for path in TEMPLATES.joinpath(prelude).glob("*.py")]
 
 TARGET = Target(
     name="dask",
@@ -28,7 +29,7 @@ TARGET = Target(
     ),
     macros=TEMPLATES / "dask",
     prelude=(TEMPLATES / "numpy" / "prelude", TEMPLATES / "dask" / "prelude"),
-    helpers_of=_HELPERS_OF,
+    helpers_of=dict.fromkeys(_RUNTIME, "numpy"),
     refuses=refuses,
     own_function=search_of_many,
     arrange=arrange,
@@ -50,6 +51,6 @@ TARGET = Target(
         name="dask",
         title="Dask",
         runners=("run_local", "run_replicas"),
-        helpers_of=_HELPERS_OF,
+        helpers_of={module: "numpy" for module in _MODULES if module not in _OWN},
     ),
 )

@@ -29,10 +29,6 @@ class ReplicaMismatch(ReplicaError):
     """Replicas have diverged: another collective, another shape, or an early end."""
 
 
-class ReplicaLost(ReplicaError):
-    """A replica for which others wait is gone."""
-
-
 class ReplicaStopped(ReplicaError):
     """A replica has stopped because another one failed."""
 

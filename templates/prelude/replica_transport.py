@@ -29,7 +29,6 @@ from .replica import (
     Mailbox,
     Program,
     ReplicaError,
-    ReplicaLost,
     ReplicaMismatch,
     ReplicaStopped,
     ReplicaTimeout,
@@ -42,6 +41,10 @@ SENT_AT_ONCE = 1 << 15  # bytes, at most, of an array that is copied behind its 
 # after half a minute, but a worker receives nothing while a library holds the GIL.
 TCP_USER_TIMEOUT = 18
 ENDED = "has ended"  # the last message of a replica that has not failed
+
+
+class ReplicaLost(ReplicaError):
+    """A replica for which others wait is gone."""
 
 
 class WorkerEndpoint(Mailbox):

@@ -18,8 +18,8 @@ import dask.array as da
 import distributed
 import numpy as np
 
-from .replica import Program, ReplicaError, ReplicaLost, ReplicaTimeout
-from .replica_transport import WorkerEndpoint
+from .replica import Program, ReplicaError, ReplicaTimeout
+from .replica_transport import ReplicaLost, WorkerEndpoint
 from .sidecar import verified
 
 

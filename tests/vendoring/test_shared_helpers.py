@@ -10,7 +10,9 @@ import pytest
 import xla2py
 from xla2py.transpile.emission import body_sha256
 from xla2py.transpile.emission.module.shared_helpers import defined_names, helper_names, helpers_file
+from xla2py.transpile.emission.prelude.library import prelude
 from xla2py.transpile.errors import UsageError
+from xla2py.transpile.target import load_target
 from xla2py.transpile.vendoring import add_module, eject_module, find_project, inspect_module, update_module
 
 TO_INT = """HloModule whole
@@ -146,7 +148,7 @@ def test_a_target_imports_what_it_has_in_common_with_another(package):
     common, own = (package / "package" / name for name in ("_xla2py.py", "_xla2py_dask.py"))
     assert {"AllReduce", "InThreads", "OnRanks"} <= defined_names(common.read_text())
     assert "OnWorkers" in defined_names(own.read_text())
-    assert defined_names(common.read_text()) & defined_names(own.read_text()) == {"check_arguments"}  # of its arrays
+    assert not defined_names(common.read_text()) & defined_names(own.read_text())
     for path in (common, own):
         path.write_text(path.read_text().replace("\n\n\n", "\n\nMINE = 1\n\n\n", 1), "utf-8")
     (package / "summed.hlo").write_text(
@@ -156,6 +158,23 @@ def test_a_target_imports_what_it_has_in_common_with_another(package):
     for module in found.modules:
         update_module(found, module)
     assert states(package) == {**fresh, "_xla2py.py": "edited", "_xla2py_dask.py": "edited"}
+
+
+OF_ALL = "replica replica_collectives replica_snapshots replica_threads shards"
+RUNTIMES = {
+    "numpy": f"{OF_ALL} replica_mpi replica_mpi_files",
+    "cupy": f"{OF_ALL} replica_nccl",
+    "dask": "replica_transport replica_workers",
+}
+
+
+@pytest.mark.parametrize(("target", "modules"), RUNTIMES.items(), ids=RUNTIMES)
+def test_the_whole_runtime_of_replicas_can_be_read(target, modules):
+    """Each file of it, with all collectives and runners."""
+    definitions = prelude(load_target(target)).definitions
+    names = [name for name in definitions if definitions[name].module in modules.split()]
+    assert {"numpy": "OnRanks", "cupy": "OverNccl", "dask": "OnWorkers"}[target] in names
+    assert len(helpers_file(names, target).splitlines()) <= 900
 
 
 def test_emission_beside_another_target_and_with_a_module_of_an_older_version(folder, xla2py):
