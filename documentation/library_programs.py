@@ -63,6 +63,11 @@ def _constant_in(function: ast.FunctionDef) -> Iterator[str]:
     stores: list[str] = [argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)]
     parameters = set(stores)
     stores += (node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    changed = {
+        node.value.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
+    }
     constant: set[str] = set()  # names of what depends on no argument, and never changes
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -71,7 +76,7 @@ def _constant_in(function: ast.FunctionDef) -> Iterator[str]:
         if read - constant:
             continue
         name = node.targets[0].id
-        if stores.count(name) == 1 and name not in parameters:
+        if stores.count(name) == 1 and name not in parameters | changed:
             constant.add(name)
         if read or _computes(node.value):
             yield ast.unparse(node)

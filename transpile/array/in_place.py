@@ -56,10 +56,14 @@ def are_apart(change: Node, view: Node) -> bool:
 
 
 def is_same_or_apart(change: Node, view: Node) -> bool:
-    """Return whether a ``setitem`` writes and a ``getitem`` reads one position, or all, of each axis: the two parts are
+    """Return whether an update writes and a ``getitem`` reads one position, or all, of each axis: the two parts are
     apart, or each element is written where it is read.
     """
-    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
+    if (
+        change.opcode not in ("setitem", "scatter")
+        or view.opcode != "getitem"
+        or view.operands[0].shape != change.shape
+    ):
         return False
     return _single_axes(change) == _single_axes(view) is not None
 

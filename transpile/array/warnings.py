@@ -42,6 +42,8 @@ def _warns_of_integers(node: Node) -> bool:
     if node.opcode in _DIVIDING:
         divisor = node.operands[1].interval
         return divisor is None or divisor[0] <= 0 <= divisor[1]
+    if node.opcode == "scatter":  # x[i] += y
+        return node.parameters["ufunc"] is not None
     return node.operation.wraps and node.ndim == 0 and node.interval is None
 
 

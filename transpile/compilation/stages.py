@@ -29,6 +29,7 @@ from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
+from ..passes.loops.guarded_places import guarded_places
 from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
 from ..passes.loops.whole_rows import whole_rows
@@ -345,6 +346,7 @@ STAGES: tuple[Stage, ...] = (
     _over_program(same_functions, _calls_functions),
     _over_program(call_views, _calls_functions),
     _over_functions(kept_states, _writes_slices),
+    _over_functions(guarded_places, _writes_slices),
     _over_functions(added_parts, _writes_slices),
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),

@@ -81,6 +81,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return not (node.opcode == "scalar" or _is_row(node, made))
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
+    if any(user.opcode == "scatter" and node in user.operands[2:] for user in readers):
+        return True  # its test reads it, too
     if made.work[node] == 0:
         return len(users) >= _OFTEN and _is_part_with_a_name(node, made)
     if any(_starts_slice(user, node) for user in readers):

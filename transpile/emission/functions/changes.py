@@ -11,6 +11,7 @@ from typing import Any
 from ...array.affine import integer_value
 from ...array.in_place import is_own_array, is_same_part, is_view, lies_apart
 from ...array.node import Node, Slot
+from ...array.operations import operation
 from ...array.program import Loop, Store
 from ...array.value import FULL, NEW
 from ...python.grammar import PRIMARY
@@ -66,11 +67,11 @@ class ChangeWriter:
     def setitem(self, node: Node) -> None:
         """Write an update, of a copy if the array is read again: ``y = x.copy()``, ``y[i] = value``."""
         writer = self.writer
-        before, begin = node.operands[0], len(writer.lines)
+        before, begin, indent = node.operands[0], len(writer.lines), writer.indent
         takes_over = self._taken_over_by(before) is node
         name = writer.texts[before] if takes_over else writer.texts.get(node)
         wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
-        if node.opcode != "scatter":
+        if node.opcode != "scatter" or writer.loop_compiler is None:
             writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
         is_taken = node in writer.taken_over and before in writer.texts  # the update reuses the buffer
         is_last = is_taken or self._is_last_read(before, node)
@@ -90,24 +91,44 @@ class ChangeWriter:
         if node.opcode == "scatter" and compiler is not None:
             compiler.scatter(node, name, begin)
         elif compiler is None or not compiler.change(node, name):
+            self._begin_test(node)
             writer.line(self._change(node, name), node)
+            writer.indent = indent
         writer.bound(node)
+
+    def _begin_test(self, node: Node) -> None:
+        """Write the test of what only happens at places in the array."""
+        if node.opcode != "scatter":
+            return
+        tests: list[tuple[str, int | None, int | None]] = []
+        sizes = [size for size, item in zip(node.shape, node.parameters["index"], strict=False) if item != FULL]
+        for place, size, from_end in zip(node.operands[2:], sizes, node.parameters["from_end"], strict=True):
+            least = -size if from_end else 0
+            low, high = place.interval or (least - 1, size)
+            limits = (least if low < least else None), (size if high >= size else None)
+            tests += [(self.writer.text(place), *limits)] if limits != (None, None) else []
+        if tests:
+            self.writer.line(self.writer.renderer.statement("if_inside", tests), node)
+            self.writer.indent += 1
 
     def _change(self, node: Node, name: Expression) -> str:
         """Return the statement that updates the array of a name."""
         writer = self.writer
-        value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
+        ufunc = node.parameters.get("ufunc")
+        value = node.operands[1] if ufunc is not None else self._stored(node.operands[1])
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
         index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
-        if node.opcode != "update_at":
+        if ufunc is None:
             more = self._combined(node)
             if more is not None:
                 text = writer.value_text(more)
                 return writer.renderer.statement("augment", node.operands[1].opcode, name, index, text)
             items = _with_numbers(node.parameters["index"], node.operands[2:])
             return writer.renderer.store(name, index, operands[1], value, items, node.ndim)
-        ufunc = UFUNCS[node.parameters["ufunc"].opcode]
-        if node.parameters.get("distinct"):
+        row = operation(ufunc.opcode, {})
+        is_one = node.opcode == "scatter" and row.wraps and row.promotes and not node.type.is_extension
+        ufunc = UFUNCS[ufunc.opcode]
+        if is_one or node.parameters.get("distinct"):
             return writer.renderer.statement("augment", ufunc, name, index, operands[1])
         places = f"({index})" if len(node.operands) > 3 else index
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])

@@ -20,6 +20,7 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
 
+_UPDATES = ("setitem", "scatter")
 _COPIED = (is_update_chain, is_changed_and_made)  # carries whose initial value is copied
 
 
@@ -27,11 +28,11 @@ def own_arrays(function: Function, supports: Support) -> None:
     """Copy the initial value of a carry that a loop updates, outermost loops first: the array is then the loop's own,
     also for the loops in it. Updates read the newest version of the array.
     """
-    rewrite(function, ("setitem",), partial(_before_it_changes, function.graph), supports)
+    rewrite(function, _UPDATES, partial(_before_it_changes, function.graph), supports)
     if not supports.features.arrays_are_mutable:
         return
     rewrite(function, ("getitem",), partial(_as_it_is, function, live_nodes(function)))
-    rewrite(function, ("setitem",), partial(_before_another_change, function.graph))
+    rewrite(function, _UPDATES, partial(_before_another_change, function.graph))
     live, are_numbers = live_nodes(function), supports.features.elements_are_numbers
     for node in sorted(live.of(("loop",)), key=lambda node: node.region.depth):
         loop: Loop = node.parameters["loop"]
@@ -40,9 +41,16 @@ def own_arrays(function: Function, supports: Support) -> None:
             is_its_own = is_own_array(initial) and live.count(initial) == 1 and not live.is_root(initial)
             if not is_its_own and any(pays(loop, carry, elements_are_numbers=are_numbers) for pays in _COPIED):
                 with function.graph.inside(node.region):
-                    carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
+                    carry.initial = _own(function.graph, initial)
         if renew_initials(node):
             function.live = None
+
+
+def _own(graph: Graph, array: Node) -> Node:
+    """Return a new array with the elements of another: a copy, or one that is made like it, as ``np.zeros`` is."""
+    if not array.operation.is_filled:
+        return graph.add("copy", (array,), pinned=True)
+    return graph.typed(array.opcode, array.operands, array.shape, array.element_type, pinned=True, **array.parameters)
 
 
 def _as_it_is(function: Function, live: LiveNodes, part: Node) -> Node | None:
@@ -75,7 +83,7 @@ def _before_it_changes(graph: Graph, change: Node) -> Node | None:
         return None
     if not change.region.is_in_loop and (value.ndim != 1 or _axes(change) == _axes(value)):
         return None
-    return graph.add("setitem", (x, graph.add("copy", (value,), pinned=True), *places), **change.parameters)
+    return graph.add(change.opcode, (x, graph.add("copy", (value,), pinned=True), *places), **change.parameters)
 
 
 def _before_another_change(graph: Graph, change: Node) -> Node | None:
@@ -91,7 +99,7 @@ def _before_another_change(graph: Graph, change: Node) -> Node | None:
     if version is not value.operands[0] or not change.region.is_in_loop:
         return None
     copy = graph.valued(graph.add("copy", (value,), pinned=True), value, graph)
-    return graph.add("setitem", (before, copy, *places), **change.parameters)
+    return graph.add(change.opcode, (before, copy, *places), **change.parameters)
 
 
 def _axes(node: Node) -> list[int]:

@@ -1,0 +1,77 @@
+"""Updates of one element, or of one row, at a place that may be out of bounds: a statement behind a test, which changes
+the array where it is.
+
+``if -9 <= i < 9: x[i] = value`` stands for a call that copies the array, and for the index ``i + 9 if i < 0 else i``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...array.affine import integer_value
+from ...array.graph import Graph
+from ...array.in_place import is_own_array
+from ...array.node import Node, Slot, Ufunc
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.value import FULL, permute
+from .own_arrays import own_arrays
+
+
+def guarded_places(function: Function, supports: Support) -> None:
+    """Replace calls of ``scatter_at`` with numbers as indices."""
+    features = supports.features
+    if not (features.arrays_are_mutable and features.elements_are_numbers):
+        return
+    rewrite(function, ("prelude",), partial(_guarded, function.graph), supports)
+    rewrite(function, ("transpose",), partial(_as_it_was, function.graph), supports)
+    own_arrays(function, supports)
+
+
+def _guarded(graph: Graph, node: Node) -> Node | None:
+    """Return the update of an array at a place that is given by numbers, or None."""
+    if node.parameters["function"] != "scatter_at":
+        return None
+    array, where, value, *combine = node.parameters["arguments"]
+    slots = where if isinstance(where, tuple) else (where,)
+    is_plain = array == Slot(0) and value == Slot(1) and not (combine and not isinstance(combine[0], Ufunc))
+    if not is_plain or not all(isinstance(slot, Slot) and not node.operands[slot.index].ndim for slot in slots):
+        return None
+    x, new = node.operands[:2]
+    if not (node.region.is_in_loop or is_own_array(x)) or x.shape != node.shape:
+        return None
+    if x.opcode == "transpose":  # also of what is turned back behind another update
+        x = permute(graph, x.operands[0], x.parameters["axes"])
+    order = x.parameters["axes"] if x.opcode == "transpose" else tuple(range(x.ndim))
+    changed = x.operands[0] if x.opcode == "transpose" else x
+    axes = {order[k]: slot for k, slot in enumerate(slots)}
+    given = [(node.operands[axes[axis].index], size) for axis, size in enumerate(changed.shape) if axis in axes]
+    places = [_uncounted(*each) for each in given]
+    numbers = iter(range(2, 2 + len(places)))
+    index = [Slot(next(numbers)) if axis in axes else FULL for axis in range(max(axes) + 1)]
+    ufunc = combine[0] if combine else None
+    from_end = tuple(place is not number for place, (number, _) in zip(places, given, strict=True))
+    made = graph.add("scatter", (changed, new, *places), index=tuple(index), ufunc=ufunc, from_end=from_end)
+    return permute(graph, made, order)
+
+
+def _uncounted(place: Node, size: int) -> Node:
+    """Return the number that may count from the end of an axis: ``i`` for ``i + size if i < 0 else i``."""
+    if place.opcode != "select" or place.is_python_int:
+        return place
+    is_negative, counted, number = place.operands
+    is_test = is_negative.opcode == "compare" and is_negative.parameters["direction"] == "LT"
+    if not is_test or is_negative.operands[0] is not number or integer_value(is_negative.operands[1]) != 0:
+        return place
+    if counted.opcode != "add" or number not in counted.operands:
+        return place
+    (other,) = [each for each in counted.operands if each is not number] or [number]
+    return number if integer_value(other) == size else place
+
+
+def _as_it_was(graph: Graph, node: Node) -> Node | None:
+    """Return the transpose of a transpose of an updated array as one, or none."""
+    (inner,) = node.operands
+    is_of_change = inner.opcode == "transpose" and inner.operands[0].opcode == "scatter"
+    return permute(graph, inner, node.parameters["axes"]) if is_of_change else None
