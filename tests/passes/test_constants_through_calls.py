@@ -211,3 +211,16 @@ def test_tables_that_are_the_same_in_all_calls(last, moves):
     source = xla2py.emit(text, debug=True).source
     assert ("def first(p: Array) -> Array:" in source) == moves
     assert_agrees(text, np.linspace(-1, 1, 5, dtype=np.float32), without=PASS)
+
+
+def test_a_gradient_makes_the_masks_that_its_function_has_only_for_it():
+    def loss(a, b):
+        lower, other = jnp.linalg.cholesky(a), jnp.linalg.cholesky(b)
+        return jnp.log(jnp.diag(lower)).sum() + jnp.sin(other).sum() + (lower * other).sum()
+
+    a = X.T @ X + 2 * np.eye(4, dtype=np.float32)
+    text = body(jax.grad(loss, (0, 1)), a, a + np.eye(4, dtype=np.float32))
+    assert "np.tril(" in definition(text, "d_cholesky") and "np.tri(" not in text
+    assert text.count("np.eye(4") == 1
+    hlo = jax.jit(jax.grad(loss, (0, 1))).lower(a, a + 1).as_text("hlo", debug_info=True)
+    assert_agrees(hlo, a, a + 1, without=PASS)

@@ -63,6 +63,31 @@ test_what_is_no_softmax = cases(
 )
 
 
+def slope(x, g, axis=-1, along=-1, shift=True):
+    """The gradient of a softmax as JAX writes it."""
+    e = jnp.exp(x - x.max(axis, keepdims=True)) if shift else jnp.exp(x)
+    s = e.sum(axis, keepdims=True)
+    return (g / s - (g / (s * s) * e).sum(along, keepdims=True)) * e
+
+
+FEW = np.random.default_rng(1).normal(size=(6, 6)).astype(np.float32) * 9
+
+test_gradients_of_softmaxes = cases("softmaxes", FEW, FEW.T.copy(), forms=(hlo,))(
+    (lambda x, g: jax.vjp(jax.nn.softmax, x)[1](g)[0], "(g - (g * weights).sum(axis=-1, keepdims=True))"),
+    (lambda x, g: slope(x, g) * 2, "(g - (g * weights).sum(axis=-1, keepdims=True)) * 2"),
+    (lambda x, g: slope(x, g, 0, 0), "weights = softmax(x, axis=0)"),
+    (lambda x, g: slope(x, g, 0, 1), STAYS),  # the sum is along the other axis
+    (lambda x, g: slope(x, g, shift=False), STAYS),  # a sum of exponentials that may overflow when squared
+)
+
+EXTREME = np.float32([[0, -np.inf, 3, 80], [1, 2, np.nan, 0], [np.inf, 0, 0, 0], [-1e30, 0, 1e30, 2]])
+
+
+def test_gradients_of_softmaxes_are_nan_where_they_are_in_xla():
+    for g in (np.ones((4, 4), np.float32), np.float32([[np.inf, 0, 1, 2]] * 4), np.float32([[0, np.nan, 1, 2]] * 4)):
+        assert_agrees(hlo(slope, EXTREME, g), EXTREME, g, without="softmaxes")
+
+
 @pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax])
 def test_a_function_that_is_nothing_else_is_the_same_as_elsewhere(function):
     """It is written where it is called, once and for all."""

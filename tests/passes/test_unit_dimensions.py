@@ -42,3 +42,19 @@ def test_reshaped(shape, wanted):
     text = entry(f"x = f32[{dims}] parameter(0)", f"n = f32[{new}] reshape(x)", f"r = f32[{new}] cosine(n)")
     x = numbers(*shape)
     np.testing.assert_array_equal(xla2py.emit(text, format=False).load().main(x), np.cos(x).reshape(wanted))
+
+
+def test_an_axis_that_only_a_call_needed_is_not_summed_over():
+    def program(a, m, y):
+        def loss(a, m):
+            solution = jax.scipy.linalg.solve_triangular(a, m @ y, lower=True)
+            return solution @ solution
+
+        return jax.grad(loss, (0, 1))(a, m)
+
+    given = np.tri(4, dtype=np.float32) + numbers(4, 4) / 8, numbers(4, 3), numbers(3)
+    text = jax.jit(program, keep_unused=True).lower(*given).as_text("hlo")
+    assert "keepdims" in xla2py.emit(text, disable_passes=["sums"]).source
+    assert "keepdims" not in xla2py.emit(text).source
+    for mine, wanted in zip(xla2py.emit(text).load().main(*given), jax.jit(program)(*given), strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-5)

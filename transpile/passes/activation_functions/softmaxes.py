@@ -6,6 +6,7 @@ The prelude's functions do what the expressions did, in the same order: no bit c
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
@@ -49,6 +50,28 @@ def _axis(axes: tuple[int, ...], rank: int, is_sum: bool) -> dict[str, int | tup
     return {"axis": axes if len(axes) != 1 else -1 if axes == (rank - 1,) else axes[0]}
 
 
+# The gradient of a softmax, as JAX writes it: each element's sum divides twice.
+_TOTAL = f"(total := sum({_EXP}, axes=axes, keepdims=kept))"
+_TERMS = "sum(multiply(divide(g, multiply(total, total)), exp), axes=axes, keepdims=kept)"
+_SLOPE = f"multiply(subtract(divide(g, {_TOTAL}), {_TERMS}), exp)"
+
+
+def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return the gradient by the softmax ``w``: ``w * (g - (g * w).sum())``. The sum is at least 1, so no part of this
+    overflows where those of the quotients do not.
+    """
+    g: Node = found["g"]
+    axes, kept = tuple(found["axes"]), bool(found["kept"])
+    if g.shape != node.shape or not (kept or axes == tuple(range(len(axes)))):
+        return None
+    softmax = graph.add("divide", (found["exp"], found["total"]))
+    terms = graph.add("multiply", (g, softmax))
+    keepdims: dict[str, Any] = {"keepdims": True} if kept else {}
+    total = graph.add("sum", (terms,), element_type=node.element_type, axes=axes, **keepdims)
+    return graph.add("multiply", (softmax, graph.add("subtract", (g, total))))
+
+
+SLOPES = (FloatRule(_SLOPE, _slope),)
 RULES = (
     FloatRule(f"divide({_EXP}, sum(exp, axes=axes, keepdims=kept))", _call("softmax"), once=("exp",)),
     FloatRule(_LOG, _call("log_softmax"), once=("shifted", "total")),
@@ -65,6 +88,7 @@ def softmaxes(function: Function, supports: Support) -> None:
     """Raise softmaxes to calls, where nothing else reads their parts. A program that consists of only one spells it
     out, unless its arrays are large: the function creates fewer temporaries.
     """
+    apply_rules(function, SLOPES, supports)
     root = function.results if function.is_entry else None
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
     alone = [bindings["x"] for bindings in found if bindings is not None and bindings["x"].opcode == "parameter"]

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
-from ...array.rewriting import rewrite
+from ...array.rewriting import copied, rewrite
 from ..calls.inlining import calls_of, handed_on, used_functions
 from ..calls.interfaces import drop_from_interface
 from .constants import chosen
 from .interpreter import value_of
 
 _Constants = Mapping[int, Node]  # by the position of a parameter or a result
+_MOST_MADE = 10  # operations and numbers of an array that a function and its gradient both make
 
 
 def constants_through_calls(program: Program) -> None:
@@ -44,18 +45,43 @@ def _given(called: Function, calls: list[Node]) -> _Constants:
     """Return the parameters that are the same number or table in all calls."""
     constants: dict[int, Node] = {}
     for place in range(len(called.parameters)):
-        first, *others = (call.operands[place] for call in calls) if calls else (None,)
-        if first is not None and _is_constant(first) and all(_is_same(first, other) for other in others):
+        first, *others = (_source(call.operands[place]) for call in calls) if calls else (None,)
+        if first is not None and all(other is not None and _is_same(first, other) for other in others):
             constants[place] = first
     return constants
 
 
-def _is_constant(node: Node) -> bool:
-    return node.is_literal or node.opcode == "array"
+def _source(given: Node) -> Node | None:
+    """Return a constant operand, or the array made of numbers alone, such as a mask, that a function has among its
+    results for its gradient, which can make its own; None for others.
+    """
+    call = given.operands[0] if given.opcode == "item" else given
+    if call is given or call.opcode != "call":
+        return given if given.is_literal or given.opcode == "array" else None
+    result: Node = call.parameters["function"].flat_results[given.parameters["index"]]
+    return result if _is_generated(result) else None
+
+
+def _is_generated(node: Node) -> bool:
+    """Return whether an array is made of numbers alone, by few cheap operations."""
+    waiting, seen = [node], {node}
+    while waiting:
+        made = waiting.pop()
+        row = made.operation
+        is_cheap = row.is_generated or row.is_view or (row.is_elementwise and not row.is_costly)
+        if len(seen) > _MOST_MADE or not (made.is_literal or (is_cheap and (made.operands or row.is_generated))):
+            return False
+        waiting += [operand for operand in made.operands if operand not in seen]
+        seen.update(made.operands)
+    return not node.is_literal
 
 
 def _is_same(one: Node, other: Node) -> bool:
-    return other.opcode == one.opcode and one.parameters["constant"] == other.parameters["constant"]
+    if one is other:
+        return True
+    form, others = ((each.opcode, each.shape, each.element_type, each.parameters) for each in (one, other))
+    is_alike = form == others and len(one.operands) == len(other.operands)
+    return is_alike and all(map(_is_same, one.operands, other.operands))
 
 
 def _returned(called: Function) -> _Constants:
@@ -76,8 +102,8 @@ def _made(function: Function, constant: Node) -> Node:
     """Return a copy of another function's constant in this function."""
     if constant.is_literal:
         return function.graph.literal(literal_value(constant), constant.type)
-    element_type, interval = constant.element_type, constant.interval
-    return function.graph.add("array", element_type=element_type, interval=interval, **constant.parameters)
+    operands = tuple(_made(function, operand) for operand in constant.operands)
+    return copied(function.graph, constant, operands, constant.interval, constant.parameters)
 
 
 def _fold(function: Function) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
+from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, rule_pass
 
@@ -76,14 +77,34 @@ def _of_product(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return total if total.shape == node.shape else None
 
 
+def _of_column(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return what is reduced along an axis that was only added so that a function could be called, or None."""
+    x, axes = found["x"], found["axes"]
+    if x.opcode != "prelude" or x.element_type is not node.element_type:
+        return None
+    added = [part.parameters["index"] for part in x.operands if part.opcode == "expand" and part.ndim == x.ndim]
+    if not any(all(index[axis] == NEW for axis in axes) for index in added if len(index) == x.ndim):
+        return None
+    is_one = all(x.shape[axis] == 1 for axis in axes)
+    return getitem(graph, x, [0 if axis in axes else FULL for axis in range(x.ndim)]) if is_one else None
+
+
+def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return an array of which an index drops axes of one element that another index inserts again, or None."""
+    x, (part,) = found["x"], node.operands
+    is_whole = len(part.operands) == 1 and all(item in (FULL, 0) for item in part.parameters["index"])
+    return x if is_whole and x.shape == node.shape else None
+
+
 RULES = tuple(
     rule
     for name in REDUCTIONS.values()
     for rule in (
         Rule(f"{name}((part := {name}(x, axes=inner)), axes=outer)", _together, once=("part",)),
         Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),
+        Rule(f"{name}(x, axes=axes)", _of_column),
     )
 ) + tuple(Rule(f"{name}(stack(a, b, axis=axis), axes=axes)", _of_two) for name in ("max", "min"))
-RULES += (FloatRule("matmul(x, y)", _of_product),)
+RULES += (FloatRule("matmul(x, y)", _of_product), Rule("expand(getitem(x))", _whole))
 
 sums = rule_pass(__name__, "Raise reductions in steps to one operation.", RULES)
