@@ -5,6 +5,14 @@ from functools import cache
 import pytest
 
 
+@cache
+def at_hand(name, word):
+    """A function as the jaxlib at hand writes it out: jaxlib compiles it, once for all tests."""
+    from xla2py.tests.stablehlo.write_expansions import expansion
+
+    return expansion(name, word)
+
+
 @pytest.fixture
 def forms_of_jaxlib(monkeypatch):
     """Our reader writes out functions as the jaxlib at hand does.
@@ -14,11 +22,11 @@ def forms_of_jaxlib(monkeypatch):
     """
     jaxlib = pytest.importorskip("jaxlib")
     others = ("asin",) if jaxlib.version.__version_info__ >= (0, 12) else ("digamma", "polygamma")
-    from xla2py.tests.stablehlo.write_expansions import OPERATIONS, expansion
+    from xla2py.tests.stablehlo.write_expansions import OPERATIONS
     from xla2py.transpile.stablehlo import expansions
 
     words = {"f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "c64": "complex<f32>", "c128": "complex<f64>"}
-    own, at_hand = expansions.expanded, cache(expansion)
+    own = expansions.expanded
 
     def expanded(name, element_type):
         if name not in others:

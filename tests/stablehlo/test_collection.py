@@ -38,7 +38,8 @@ def cycles_of(read):
             gc.enable()
 
     read()
-    return min(left() for _ in range(5))
+    found = left()
+    return found and min(found, *(left() for _ in range(4)))
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), ALIASES.replace("ADDED", "%0")], ids=[*TEXTS, "aliases"])
