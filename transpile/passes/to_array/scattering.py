@@ -158,10 +158,10 @@ class _Scatter:
         if not places or sorted(places.values()) != batch:
             return None
         index = [ranges[d][0] if d in ranges else range(size) for d, size in enumerate(shape)]  # type: ignore[index]
-        items = tuple(_item(each, size) for each, size in zip(index, shape, strict=True))
-        kept = [d for d in range(len(shape)) if d in places or self.window_places[d] is not None]
-        found = [self.batch[places[d]] if d in places else self.window_places[d] for d in kept]
-        order = [place for place in found if place is not None]
+        held = {d: place for d, place in enumerate(self.window_places) if place is not None and d not in ranges}
+        held |= {d: self.batch[place] for d, place in places.items()}
+        items = tuple(_item(each, shape[d]) if d in held else each.start for d, each in enumerate(index))
+        order = [held[d] for d in sorted(held)]
         plain = self.lowering.plain(self.operand)
         if combine is None:
             values = self._values(order)
@@ -278,9 +278,7 @@ def _counted(node: Node) -> range | None:
 
 
 def _item(places: range, size: int) -> Any:
-    """Return the index of positions along an axis."""
-    if len(places) == 1 and size > 1:
-        return places.start
+    """Return the index of positions along an axis, which stays."""
     if places == range(size):
         return FULL
     return places.start or None, None if places.stop >= size else places.stop, None if places.step == 1 else places.step
