@@ -52,11 +52,19 @@ def _scatter(node: Node) -> OwnCall | None:
 def _assignment(node: Node) -> OwnCall | None:
     """Return the scatter of an assignment that has index arrays; None for other assignments, which Numba supports."""
     is_scatter = any(place.ndim for place in node.operands[2:])
-    return _scattered(node, node.parameters["index"], Slot(1)) if is_scatter else None
+    return _scattered(node, node.parameters["index"], Slot(1), from_end=True) if is_scatter else None
 
 
-def _scattered(node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc | None = None) -> OwnCall | None:
-    """Return a scatter along the first axes that applies updates one after the other, or None."""
+def _combination(node: Node) -> OwnCall | None:
+    return _scattered(node, node.parameters["index"], Slot(1), node.parameters["ufunc"], from_end=True)
+
+
+def _scattered(
+    node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc | None = None, *, from_end: bool = False
+) -> OwnCall | None:
+    """Return a scatter along the first axes that applies updates one after the other, or None; negative indices may
+    count ``from_end``.
+    """
     if not all(isinstance(part, Slot) for part in (*index, value)):
         return None
     x, *given = (node.operands[part.index] for part in (Slot(0), value, *index))
@@ -65,7 +73,8 @@ def _scattered(node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc |
     if not (is_combined and is_plain and _has_elements(x, *given)):
         return None
     slots = tuple(Slot(2 + k) for k in range(len(index)))
-    return OwnCall("scatter", (), (("index", slots), ("ufunc", combiner)), is_operation=True, operands=(x, *given))
+    parameters = (("index", slots), ("ufunc", combiner), ("from_end", (from_end,) * len(index)))
+    return OwnCall("scatter", (), parameters, is_operation=True, operands=(x, *given))
 
 
 def _is_place(node: Node) -> bool:
@@ -186,7 +195,7 @@ _RULES: dict[str, Rule] = {
     "gtsv": _tridiagonal,
     "fft": _transform,
     "small_convolution": _same("small_convolution"),
-    "update_at": lambda node: _scattered(node, node.parameters["index"], Slot(1), node.parameters["ufunc"]),
+    "update_at": _combination,
     "setitem": _assignment,
     "sort": _sort,
     "argsort": _argsort,

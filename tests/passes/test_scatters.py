@@ -35,6 +35,7 @@ test_updates_of_jax = cases(
     (lambda x, y, i: x.at[2:4, i].set(y[:, :2].T), "updated[2:4] = "),
     (lambda x, y, i: x.at[::2].max(y[:1]), "updated[::2] = np.maximum(x[::2], y[0])"),
     (lambda x, y, i: x.at[1::2, ::2].add(y[:1, :2]), "updated[1::2, ::2] += y[0, :2]"),
+    (lambda x, y, i: x.at[jnp.arange(5)].max(y[:5]), "return np.maximum(x, y[:5])"),
     (lambda x, y, i: x[:, None].at[::2, 0].set(y[:3]), "[::2, 0] = y[:3]"),
     (lambda x, y, i: x[..., None].at[::2, :, 0].add(y[:3]), "[::2, :, 0] = x[::2] + y[:3]"),
     (lambda x, y, i: x.at[::2, 1:2].max(y[:3, :1]), "updated[::2, 1] = np.maximum(x[::2, 1], y[:3, 0])"),

@@ -83,6 +83,11 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
 )
 
 
+test_numbers_are_added_to_the_whole = cases("added_parts", X)(
+    (lambda x: jnp.zeros(6).at[::2].set(x[:3]) + 1, STAYS),
+)
+
+
 def test_zeros_are_added_where_their_sign_is_told() -> None:
     lines = ("zero = f32[] constant(0)", "o = f32[6] broadcast(zero), dimensions={}", "s = f32[6] add(x, o)")
     told = entry("x = f32[6] parameter(0)", *lines, "r = f32[6] divide(x, s)")

@@ -53,6 +53,34 @@ def test_values_and_places_are_computed_where_they_are_placed(case):
     assert "def scatter" not in module.source
 
 
+SMALL = np.float32([[0.5, -1, 2], [3, -0.25, 1]])
+AT = np.int32([-2, 0, 5])
+
+
+def test_places_that_numpy_counts_from_the_end_are_found():
+    def function(x, i):
+        one_or_more = jax.vmap(lambda x, i: x.at[i].add(jnp.cos(jnp.arange(3.0)), mode="clip"))(
+            x, jnp.stack([i, i + 1])
+        )
+        return one_or_more, x[:, :1].at[jnp.clip(i - 1, -2, 1), 0].set(jnp.sin(jnp.arange(3.0)))
+
+    as_in_xla(function, SMALL, AT, tolerance=1e-6)
+
+
+def test_an_array_that_is_scattered_into_is_stored():
+    def step(total, t):
+        return total + (SMALL[0] * t).at[::-1].add(jnp.cos(jnp.arange(3.0))).sum(), total
+
+    as_in_xla(lambda x: lax.scan(step, x.sum(), jnp.arange(3.0)), SMALL, tolerance=1e-6)
+
+
+def test_places_are_chosen_from_several_arrays_in_the_innermost_loop():
+    def rows(x, i):
+        return x[i[:, None]]
+
+    as_in_xla(lambda x, i: jax.vmap(rows)(jnp.stack([x, x * 2]), jnp.stack([i, i + 1])), SMALL.T, AT, tolerance=1e-6)
+
+
 BESIDE = {
     "what is read again": lambda i, j, x: ((y := x * x[j]), zeros().at[i].add(y)),
     "what two scatters read": lambda i, j, x: (zeros().at[i].add(y := x * x[j]), zeros().at[i + 1].add(y)),

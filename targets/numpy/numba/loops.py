@@ -314,7 +314,7 @@ class ScatterWriter:
         of_value = [last for last in computed if [*last.arrays] == [value]]
         self._compute([last for last in computed if last not in of_value], counters)
         at = [self._element(text, index, counters[: len(batch)]) for text, index in zip(places, indices, strict=True)]
-        if tests := list(self._tests(at, indices, x.shape)):
+        if tests := list(self._tests(at, node)):
             self._begin(self.statement("begin_if", tests))
         self._open(counters[len(batch) :], window)
         self._compute(of_value, counters)
@@ -367,9 +367,11 @@ class ScatterWriter:
         return self.expression("item", text, items)
 
     @staticmethod
-    def _tests(texts: Sequence[str], indices: Sequence[Node], shape: Sequence[int]) -> Iterator[tuple[str, int, bool]]:
-        """Yield the indices that may be out of range: text, size of the axis, and whether the index may be negative."""
-        for text, index, size in zip(texts, indices, shape, strict=False):
-            low, high = index.interval or (-1, size)
-            if low < 0 or high >= size:
-                yield text, size, low < 0
+    def _tests(texts: Sequence[str], node: Node) -> Iterator[tuple[str, int | None, int]]:
+        """Yield the indices that may be out of range: text, the least index if some may be below, size of the axis."""
+        x, _, *indices = node.operands
+        for text, index, size, from_end in zip(texts, indices, x.shape, node.parameters["from_end"], strict=False):
+            least = -size if from_end else 0
+            low, high = index.interval or (least - 1, size)
+            if low < least or high >= size:
+                yield text, least if low < least else None, size

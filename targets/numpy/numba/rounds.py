@@ -246,11 +246,12 @@ class RoundWriter(ControlFlowWriter):
 
     def _is_of_scatter(self, last: Last, node: Node, name: str) -> bool:
         kernel: Kernel = last.kernel.parameters["kernel"]
-        _, value, *indices = node.operands
+        _, *given = node.operands
+        value, *indices = given
         batch = np.broadcast_shapes(*(index.shape for index in indices))
         shapes = {batch if part in indices else value.shape for part in last.arrays}
         is_own = len(last.arrays) == len(kernel.outputs) and all(
-            node.operands.count(part) == 1 and self.function_writer.plan.uses[part] == 1 for part in last.arrays
+            given.count(part) == 1 and self.function_writer.plan.uses[part] == 1 for part in last.arrays
         )
         is_plain = not kernel.by_lines and not kernel.has_loop and kernel.at == [identity(kernel.loop)] * len(kernel.at)
         is_fast = not any(map(takes_long_alone, topological(tree_nodes(kernel.function.results))))

@@ -306,6 +306,9 @@ def outer_indices(nodes: Sequence[Node], kernel: Kernel, axes: Sequence[int]) ->
     """
     depth: dict[Node, int] = {}
     for node in nodes:
+        if node.opcode == "conditional":  # what its branches read is not among its operands
+            depth[node] = len(axes)
+            continue
         own = (axes.index(axis) + 1 for axis in _axes(node, kernel) if axis in axes)
         depth[node] = max((*own, *(depth.get(operand, len(axes)) for operand in node.operands)), default=0)
     root = kernel.function.graph.root

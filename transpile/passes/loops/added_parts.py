@@ -31,7 +31,7 @@ def added_parts(function: Function, supports: Support) -> None:
 
     def rule(node: Node) -> Node | None:
         for total, part in (node.operands, node.operands[::-1]):
-            if live.count(part) > 1 or part.shape != node.shape or part.region is not node.region:
+            if live.count(part) > 1 or not total.shape == part.shape == node.shape or part.region is not node.region:
                 continue
             if part.opcode == "setitem" and is_zeros(part.operands[0]):
                 if is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node):

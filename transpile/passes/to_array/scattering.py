@@ -162,14 +162,13 @@ class _Scatter:
         held |= {d: self.batch[place] for d, place in places.items()}
         items = tuple(_item(each, shape[d]) if d in held else each.start for d, each in enumerate(index))
         order = [held[d] for d in sorted(held)]
-        plain = self.lowering.plain(self.operand)
-        if combine is None:
-            values = self._values(order)
-        else:
-            current = Value.of(getitem(graph, plain, items))
-            kind = self.operand.node.type
-            made = apply(self.lowering, combine.opcode, kind, (current, self._updates(order)), current.shape, {})
-            values = self.lowering.strong(materialise(graph, made))
+        plain, updates = self.lowering.plain(self.operand), self._updates(order)
+        if combine is not None:
+            kind, current = self.operand.node.type, Value.of(getitem(graph, plain, items))
+            updates = apply(self.lowering, combine.opcode, kind, (current, updates), current.shape, {})
+        if all(item == FULL for item in items):
+            return updates
+        values = self._values(order) if combine is None else self.lowering.strong(materialise(graph, updates))
         return Value.of(graph.add("setitem", (plain, values), index=items))
 
     def _rows(self, combine: Ufunc | None) -> Value | None:
