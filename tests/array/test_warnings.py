@@ -156,3 +156,56 @@ def test_what_is_computed_chunk_by_chunk_is_silent(operation, lines):
         warnings.simplefilter("error", RuntimeWarning)
         found = module.main(*arrays).compute(scheduler="threads")
     np.testing.assert_array_equal(found, xla2py.emit(text).load().main(*arrays))
+
+
+IN_A_LOOP = COMBINED.replace(
+    "ENTRY",
+    """
+more {
+  s = (s32[], f32[8], s32[8]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  i = s32[8] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(k, one)
+  place = s32[1] dynamic-slice(i, k), dynamic_slice_sizes={1}
+  part = f32[1] dynamic-slice(x, k), dynamic_slice_sizes={1}
+  value = f32[] reshape(part)
+  changed = f32[8] scatter(x, place, value), to_apply=f, update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=0
+  ROOT t = (s32[], f32[8], s32[8]) tuple(next, changed, i)
+}
+
+goes_on {
+  s = (s32[], f32[8], s32[8]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  all = s32[] constant(8)
+  ROOT c = pred[] compare(k, all), direction=LT
+}
+
+ENTRY""",
+)
+UPDATES = {
+    "places that differ": (COMBINED, "p1 = s32[8] constant({1, 0, 3, 2, 5, 4, 7, 6})", SCATTER[1]),
+    "one place in each round": (
+        IN_A_LOOP,
+        "p1 = s32[8] constant({1, 0, 3, 2, 5, 9, 7, -6})",
+        "zero = s32[] constant(0)",
+        "s = (s32[], f32[8], s32[8]) tuple(zero, p0, p1)",
+        "w = (s32[], f32[8], s32[8]) while(s), condition=goes_on, body=more",
+        "ROOT r = f32[8] get-tuple-element(w), index=1",
+    ),
+}
+
+
+@pytest.mark.parametrize("operation", ["add", "multiply", "maximum"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_that_combine_floats_are_silent(name, operation):
+    others, *lines = UPDATES[name]
+    text = program(*lines).replace("ENTRY", others.replace("OPERATION", operation).lstrip(), 1)
+    generated = xla2py.emit(text)
+    assert QUIET in generated.source
+    x = np.array([np.inf, -np.inf, np.nan, 3e38, 3e38, 3e38, 0, 2], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        generated.load().main(x)

@@ -54,7 +54,8 @@ def _computes_inexact(node: Node) -> bool:
     types = [node.element_type, *(each for _, each in node.results), *(each.element_type for each in node.operands)]
     inexact = [each for each in types if each is not None and (each.is_floating or each.is_complex)]
     is_quiet = node.operation.is_quiet and not any(each.is_complex or each.is_extension for each in inexact)
-    return bool(inexact) and not is_quiet and not node.operation.moves
+    only_moves = node.operation.moves and node.parameters.get("ufunc") is None
+    return bool(inexact) and not is_quiet and not only_moves
 
 
 # -- the largest magnitude of a node's elements; None if unknown or possibly infinite
