@@ -193,6 +193,44 @@ def test_no_random_program_returns_what_is_not_its_own(style):
     assert [p.name for p, own in zip(programs, given, strict=True) if run(p.text, own, style=style)] == []
 
 
+STORING = """body { c = (s32[], f32[4], f32[3,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  rows = f32[3,4] get-tuple-element(c), index=2
+  x = f32[4,4] get-tuple-element(c), index=3
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  zero = s32[] constant(0)
+  part = f32[1,4] dynamic-slice(x, i, zero), dynamic_slice_sizes={1,4}
+  another = f32[4] reshape(part)
+  begun = f32[1,4] dynamic-slice(rows, i, zero), dynamic_slice_sizes={1,4}
+  sum = f32[1,4] add(part, begun)
+  stored = f32[3,4] dynamic-update-slice(rows, sum, one, zero)
+  ROOT r = (s32[], f32[4], f32[3,4], f32[4,4]) tuple(next, another, stored, x)
+}
+condition { c = (s32[], f32[4], f32[3,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(1000)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+"""
+STORED = """zero = s32[] constant(0)
+none = f32[] constant(0)
+rows = f32[3,4] broadcast(none), dimensions={}
+first = f32[1,4] slice(p0), slice={[0:1], [0:4]}
+start = f32[4] reshape(first)
+init = (s32[], f32[4], f32[3,4], f32[4,4]) tuple(zero, start, rows, p0)
+w = (s32[], f32[4], f32[3,4], f32[4,4]) while(init), condition=condition, body=body
+a = f32[4] get-tuple-element(w), index=1
+b = f32[3,4] get-tuple-element(w), index=2"""
+
+
+@pytest.mark.compiled
+def test_a_part_of_an_argument_that_a_compiled_loop_hands_on_is_copied():
+    text = entry("(f32[4], f32[3,4]) tuple(a, b)", STORED, regions=STORING)
+    assert "_loop(" in xla2py.emit(text, style="fused").source
+    assert run(text, arguments(text)[1], style="fused") == []
+
+
 def test_no_operation_returns_what_is_not_its_own():
     cases = [one for found in cases_by_opcode().values() for one in found[::EVERY]]
     assert [str(one) for one in cases if run(one.text(), [np.copy(each) for each in one.inputs])] == []

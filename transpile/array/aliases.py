@@ -69,7 +69,7 @@ class Aliases:
 
     def _followed(self, node: Node) -> tuple[set[Node], list[Memory]]:
         """Return the nodes that a node may alias, including itself, and the sources of memory that it may have."""
-        carries: dict[Node, Carry] = {}
+        carries: dict[Node, Carry | None] = {}
         waiting, seen = [node], {node}
         memory: list[Memory] = []
         while waiting:
@@ -79,12 +79,13 @@ class Aliases:
             seen.update(sources)
         return seen, memory
 
-    def _sources(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
+    def _sources(self, node: Node, carries: dict[Node, Carry | None]) -> tuple[list[Node], list[Memory]]:
         """Return the nodes whose memory a node may have, and the memory that originates in the node itself. Records the
-        carries of loops that it meets in ``carries``.
+        carries of loops that it meets in ``carries``, by their parameters: None for one whose array is the loop's own.
         """
         if node in carries:
-            return [each for each in (carries[node].initial, carries[node].following) if each is not None], []
+            carry = carries[node]
+            return [each for each in (carry.initial, carry.following) if each is not None] if carry else [], []
         if node.opcode == "item":
             return self._of_item(node, carries)
         if node.opcode == "call":
@@ -96,14 +97,15 @@ class Aliases:
             return [node.operands[0]], []
         return (_returnable_operands(node) if is_mutable else []), [node]
 
-    def _of_item(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
+    def _of_item(self, node: Node, carries: dict[Node, Carry | None]) -> tuple[list[Node], list[Memory]]:
         (whole,), index = node.operands, node.parameters["index"]
         if whole.opcode == "loop":
             loop: Loop = whole.parameters["loop"]
-            if loop.is_compiled and not loop.runs_once:
-                return [], [node]  # a compiled loop copies its initial values
-            carries.update((carry.parameter, carry) for carry in loop.carries)
             carry = loop.carries[index]
+            if loop.is_compiled and not loop.runs_once:  # copies the initial values of what it changes
+                carries |= {c.parameter: c if c.following is c.parameter else None for c in loop.carries}
+                return [carry.parameter if carry.following is None else carry.following], [node]
+            carries.update((carry.parameter, carry) for carry in loop.carries)
             always_runs = loop.runs_once or (loop.is_fixed and loop.trip_count > 0)
             sources = [carry.following] if always_runs else [carry.initial, carry.following]
             return [each for each in sources if each is not None] or [carry.initial], []
