@@ -102,6 +102,18 @@ def test_rows_and_columns(function):
             )
 
 
+@pytest.mark.parametrize(("method", "kind"), [("max", "float32"), ("add", "bfloat16")])
+def test_columns_by_a_ufunc(method, kind):
+    x = np.asarray(jnp.asarray(X).astype(kind))
+
+    def combined(t, places):
+        return lax.fori_loop(0, 8, lambda k, t: getattr(t.at[:, places[k]], method)(t[:, k % 4]), t)
+
+    text = hlo(combined, x, PLACES)
+    assert ".at(t, np.s_[:, part], t[:, " in main(text)
+    assert_agrees(text, x, PLACES, without=NEW, budget=EXACT)
+
+
 def many(x, places):  # as many places as there are
     return lax.fori_loop(0, 2, lambda k, t: t.at[places + k].set(t[0] + 1), x)
 

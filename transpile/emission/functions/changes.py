@@ -130,8 +130,9 @@ class ChangeWriter:
         ufunc = UFUNCS[ufunc.opcode]
         if is_one or node.parameters.get("distinct"):
             return writer.renderer.statement("augment", ufunc, name, index, operands[1])
-        places = f"({index})" if len(node.operands) > 3 else index
-        return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
+        is_sliced = FULL in node.parameters["index"]
+        places = f"({index})" if len(node.operands) > 3 and not is_sliced else index
+        return writer.renderer.statement("update_at", ufunc, name, places, is_sliced, operands[1])
 
     def _combined(self, node: Node) -> Node | None:
         """Return ``y`` of ``x[i] += y`` for the update ``x[i] = x[i] + y``, or None."""
