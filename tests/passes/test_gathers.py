@@ -26,6 +26,7 @@ test_rows = cases("gathers", X[..., 0], budget=EXACT)(
     (rows("constant({{5},{0},{-1}})"), 'mode="clip"'),  # out of bounds
     (rows("constant({{9}})", "s32[1,1]", "f32[1,4]"), "return x[4:]"),
     (rows("parameter(1)", "s32[0,1]", "f32[0,4]"), (X[..., 0], np.zeros((0, 1), np.int32))),
+    (lambda x: x[::-1, np.array([1, 1])].sum(), "np.broadcast_to(x[:, 1][::-1, None], (5, 2)).sum()"),
     # ``jax.vmap`` of ``x[i]`` joins the places of a batch with zeros for the other axes:
     (
         jax.vmap(lambda x, i: x[i] + x[2, i], in_axes=(None, 0)),

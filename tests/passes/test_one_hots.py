@@ -27,6 +27,10 @@ def put(shape, *index, combine="set"):
     return function
 
 
+def gradient_of_a_place(x, place):
+    return jax.grad(lambda x: (jax.lax.dynamic_slice_in_dim(x, place, 1) * x[0]).sum())(x) * 2
+
+
 def rows():
     return jnp.arange(12)
 
@@ -44,6 +48,7 @@ PROGRAMS = {
     "a sum on the diagonal": (partial(put((12, 12), rows, rows, combine="add"), chosen=None), [floats(12)]),
     "indices that are known": (partial(put((12, 50), rows, lambda: rows() * 3 % 50), chosen=None), [floats(12)]),
     "narrow indices": (put((12, 50), rows, None), [floats(12), indices(50, 12, dtype=np.int8)]),
+    "a place from the end": (gradient_of_a_place, [floats(240), np.int32(-3)]),
 }
 # Elements of one row may meet, or rows are not in order.
 OTHERS = {

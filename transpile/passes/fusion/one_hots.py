@@ -48,11 +48,20 @@ def _selected(graph: Graph, node: Node) -> Node | None:
     return _choice(graph, node, index, values, at, is_sum=combine is not None)
 
 
+def _from_start(graph: Graph, index: Node, size: int) -> Node:
+    """Return an index of an axis with this size, of which negative ones count from the end, counted from the start."""
+    is_negative = graph.add("compare", (index, graph.literal(0, index.type)), direction="LT")
+    counted = graph.add("add", (index, graph.literal(size, index.type)))
+    return graph.add("select", (is_negative, counted, index))
+
+
 def _choice(graph: Graph, node: Node, index: Node, values: Node, at: int, is_sum: bool) -> Node:
     kind = index.type if index.type.bits >= S32.bits else S32
     if index.type is not kind:
         index = graph.add("convert", (index,), element_type=kind)
     size, behind = node.shape[at], node.ndim - 1 - at
+    if node.opcode != "prelude" and (index.interval is None or index.interval[0] < 0):
+        index = _from_start(graph, index, size)
     own = (FULL,) * at + (NEW,) + (FULL,) * behind
     numbers = graph.add("arange", (), element_type=kind, interval=(0, size - 1), stop=size)
     if behind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...array.node import Node, literal_value
-from ...array.value import NEW, Value, without_dimensions
+from ...array.value import FULL, NEW, Value, getitem, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.element_types import S32
 from .elementwise import converted
@@ -46,9 +46,9 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
     node, axis = indices.node, indices.axes[vector_dimension]
     if node.opcode in ("stack", "concatenate") and node.parameters["axis"] == axis and indices.is_plain:
         if node.opcode == "stack":
-            return _unrepeated(node.operands[k])
+            return _unrepeated(lowering, node.operands[k])
         part, k = _piece(node, k)
-        indices = _unrepeated(part)
+        indices = _unrepeated(lowering, part)
         if part.shape[vector_dimension] == 1:
             return without_dimensions(lowering.graph, indices, [vector_dimension])
     shape = indices.shape
@@ -89,7 +89,7 @@ def _constant(lowering: FunctionLowering, value: Value) -> Value:
     return Value(lowering.graph.literal(element, node.type), value.axes, value.shape)
 
 
-def _unrepeated(node: Node) -> Value:
+def _unrepeated(lowering: FunctionLowering, node: Node) -> Value:
     """Return the source of a node's broadcasts and unit axes, with an axis map."""
     axes: list[int | None] = list(range(node.ndim))
     shape = node.shape
@@ -105,7 +105,10 @@ def _unrepeated(node: Node) -> Value:
     elif node.operation.is_filled:
         (node,) = node.operands
         axes = [None] * len(shape)
-    return Value(node, tuple(axes), shape)
+    repeated = [axis for d, axis in enumerate(axes) if axis is not None and node.shape[axis] != shape[d]]
+    node = getitem(lowering.graph, node, [0 if axis in repeated else FULL for axis in range(node.ndim)])
+    left = [axis for axis in range(len(shape)) if axis not in repeated]
+    return Value(node, tuple(left.index(axis) if axis in left else None for axis in axes), shape)
 
 
 def element_points(
