@@ -29,9 +29,9 @@ def is_own_array(node: Node) -> bool:
     return node.operation.allocates and not is_view(node)
 
 
-def lies_apart(change: Node, view: Node) -> bool:
-    """Return whether a view of the updated array does not overlap the written part, ``x[i] = x[i + 1]``, unless it is
-    this part: ``x[i] = x[j]``.
+def reads_safely(change: Node, view: Node) -> bool:
+    """Return whether an update may read a view of the updated array while it writes: the two parts do not overlap, as
+    in ``x[i] = x[i + 1]``, or they are the same part if they do, as in ``x[i] = x[j]``.
     """
     return view.operands[:1] == change.operands[:1] and (are_apart(change, view) or is_same_or_apart(change, view))
 
@@ -159,7 +159,7 @@ def is_update_chain(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> 
         return False
     given = chain[-1].operands[1:] if chain[-1].opcode != "loop" else ()
     views = (part for part in given if part.ndim and is_view(part) and part.operands[0] is node)
-    return all(lies_apart(chain[-1], view) for view in views)
+    return all(reads_safely(chain[-1], view) for view in views)
 
 
 def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:

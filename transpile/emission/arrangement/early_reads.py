@@ -1,5 +1,5 @@
-"""What is computed of an array in a loop before it changes, so that it can change where it is: of two elements that are
-exchanged, one gets a name.
+"""Values that a loop computes of an array before it changes the array, and uses behind the change: they get names, so
+that the array can change in place.
 
 ``a = x[i]``, ``x[i] = x[j]``, ``x[j] = a`` need no copy of the array; ``x[j] = x[i]`` behind the first change does.
 """
@@ -41,7 +41,7 @@ def _changed(node: Node) -> Iterator[Node]:
 
 
 def _early(change: Node, array: Node, users: Users) -> Iterator[Node]:
-    """Yield what is computed of an array and read behind a change of it, each as late as possible before that."""
+    """Yield the values computed of an array that are read behind a change of it."""
     region = change.region
     behind = set(reached([change], lambda node: _in_region(users.get(node, ()), region)))
     if change.opcode == "loop":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...array.in_place import is_own_array, is_view, lies_apart
+from ...array.in_place import is_own_array, is_view, reads_safely
 from ...array.node import Node, Region
 from ...array.program import Branch, Carry, Function, Loop, tree_nodes
 from ...array.traversal import users_of
@@ -113,7 +113,7 @@ class Takeovers:
             return True
         if user is found.statement:
             others = user.operands[1:]
-            return not any(other.ndim and other is node for other in others) or lies_apart(user, node)
+            return not any(other.ndim and other is node for other in others) or reads_safely(user, node)
         return is_view(user) or user.operation.allocates or user.operation.changes
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...array.affine import integer_value
-from ...array.in_place import is_own_array, is_same_part, is_view, lies_apart
+from ...array.in_place import is_own_array, is_same_part, is_view, reads_safely
 from ...array.node import Node, Slot
 from ...array.operations import operation
 from ...array.program import Loop, Store
@@ -97,7 +97,7 @@ class ChangeWriter:
         writer.bound(node)
 
     def _begin_test(self, node: Node) -> None:
-        """Write the test of what only happens at places in the array."""
+        """Write the test that the places of a ``scatter`` are in the array, under which the update stands."""
         if node.opcode != "scatter":
             return
         tests: list[tuple[str, int | None, int | None]] = []
@@ -142,7 +142,7 @@ class ChangeWriter:
         orders = (value.operands, value.operands[::-1]) if value.operation.is_commutative else (value.operands,)
         for part, other in orders:
             if is_same_part(node, part) and not {value, part} & writer.texts.keys():
-                return other if not other.ndim or lies_apart(node, other) or not _looks_at(other, part) else None
+                return other if not other.ndim or reads_safely(node, other) or not _looks_at(other, part) else None
         return None
 
     def _is_new(self, before: Node, node: Node) -> bool:

@@ -57,8 +57,8 @@ _SLOPE = f"multiply(subtract(divide(g, {_TOTAL}), {_TERMS}), exp)"
 
 
 def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the gradient by the softmax ``w``: ``w * (g - (g * w).sum())``. The sum is at least 1, so no part of this
-    overflows where those of the quotients do not.
+    """Return the gradient by the softmax ``w``: ``w * (g - (g * w).sum())``. The divisor is at least 1: where the
+    quotients do not overflow, this does only for a ``g`` of more than half the largest float.
     """
     g: Node = found["g"]
     axes, kept = tuple(found["axes"]), bool(found["kept"])

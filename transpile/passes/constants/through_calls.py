@@ -52,8 +52,8 @@ def _given(called: Function, calls: list[Node]) -> _Constants:
 
 
 def _source(given: Node) -> Node | None:
-    """Return a constant operand, or the array made of numbers alone, such as a mask, that a function has among its
-    results for its gradient, which can make its own; None for others.
+    """Return what a function can make itself instead of taking it as an operand: a constant, or an array made of
+    numbers alone that another function returns, such as a mask for its gradient. None for other operands.
     """
     call = given.operands[0] if given.opcode == "item" else given
     if call is given or call.opcode != "call":

@@ -277,7 +277,7 @@ def _counted(node: Node) -> range | None:
 
 
 def _item(places: range, size: int) -> Any:
-    """Return the index of positions along an axis, which stays."""
+    """Return the index of positions along an axis that the indexed part keeps."""
     if places == range(size):
         return FULL
     return places.start or None, None if places.stop >= size else places.stop, None if places.step == 1 else places.step
