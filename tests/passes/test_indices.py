@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from xla2py import emit
+from xla2py.tests.ladder.running import on_twin
 from xla2py.tests.passes.raising import EXACT, cases, entry, hlo, lacks, main
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
@@ -78,3 +80,12 @@ test_an_index_that_is_a_result_too_and_unsigned_ones_stay = cases("indices", bud
     (lambda x, i: x[i], (X, np.uint32(3))),
     (lambda x, i: x[i], (X, np.uint32(2**32 - 1))),
 )
+
+
+def test_repeated_updates_on_cupy_drop_no_place_that_counts_from_the_end():
+    x, numbers = np.arange(5, dtype=np.uint8), np.array([0, 5, 1, 2, 0, 4], np.int32)
+    text = hlo(lambda x, i: x.at[i % 6 - 3].add(np.uint8(2)), x, numbers)
+    expected = x.copy()
+    np.add.at(expected, numbers % 6 - 3, 2)
+    np.testing.assert_array_equal(on_twin(emit(text, "cupy"), [x, numbers]), expected)
+    np.testing.assert_array_equal(emit(text).load().main(x, numbers), expected)

@@ -31,7 +31,7 @@ def indices(function: Function, supports: Support) -> None:
         return
     uses = Uses(function)
     graph = function.graph
-    is_trusted = supports.features.indices_are_trusted
+    is_trusted, are_numbers = supports.features.indices_are_trusted, supports.features.elements_are_numbers
 
     def is_guarded(node: Node) -> bool | None:
         """Return whether the node clamps its index itself; None if no clamp is needed."""
@@ -43,6 +43,8 @@ def indices(function: Function, supports: Support) -> None:
             return node.operands[0] if is_convert else with_operands(graph, node, node.operands, plain=True)
         if node.opcode == "take" and node.parameters["clamped"] and (unbounded := _unbounded(node)):
             return with_operands(graph, node, (node.operands[0], unbounded))
+        if node.opcode == "update_at" and not are_numbers and not node.parameters.get("distinct"):
+            return None  # such libraries call a function for it, which drops what is negative
         changed = {
             place: index
             for place, size in index_places(node).items()
