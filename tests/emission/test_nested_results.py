@@ -63,6 +63,15 @@ def test_a_layer_hands_on_all_that_a_call_in_it_gave(count):
     assert re.search(r"return BlockResults\(.*\bnorm_0,", text)
 
 
+def test_loops_give_arrays_that_a_call_handed_on_a_name():
+    def value(x, y):
+        x = jnp.interp(x.max(axis=-1), y, y * 2)
+        x = jax.lax.fori_loop(0, 3, lambda i, x: x.at[i % x.shape[0]].add(i), x)
+        return (x / (1 + abs(x).max())).sum()
+
+    emitted(jax.value_and_grad(value, (0, 1)), X[:1, :1], Y[0, :3], rtol=1e-5, atol=1e-6)
+
+
 def test_backward_calls_have_the_numbers_of_what_they_go_back_through():
     text = text_of_blocks(3)
     for number in range(3):

@@ -36,6 +36,17 @@ test_integers = cases("flooring", budget=EXACT)(
 )
 
 
+def in_loop(function):
+    return lambda x, n: jax.lax.fori_loop(0, 5, lambda i, total: total + function(i, n), x)
+
+
+test_counters_of_loops_by_unknown_numbers = cases("flooring", budget=EXACT)(
+    (in_loop(lambda i, n: i // n), (X, np.int32(-2)), "int_divide(value, n)"),
+    (in_loop(jax.lax.rem), (X, np.int32(0)), "int_remainder(np.int32(i), n)"),
+    (in_loop(jax.lax.shift_right_logical), (X, np.int32(1)), "shift_right_logical(np.int32(i), n)"),
+)
+
+
 @pytest.mark.parametrize("divisor", [3, 8, 2**30])
 @pytest.mark.parametrize(("function", "expected"), [(jnp.floor_divide, "x // {}"), (jnp.mod, "x % {}")])
 def test_after_optimisation(function, expected, divisor):

@@ -150,6 +150,7 @@ class ControlFlowWriter:
             or not (is_taken or self.writer.plan.uses.get(initial, 0) == 1 or self._goes_on(initial, node, wanted))
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # the text is a part of the caller's tree, not a name
+            or not self.writer.texts[initial].isidentifier()  # a part of a NamedTuple
         ):
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
