@@ -116,6 +116,15 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
     return result if fits(result, element_type) else None
 
 
+def exceeded(place: Node, size: int, *, from_end: bool) -> tuple[int | None, int | None]:
+    """Return the least place in an axis and its size, each None if a place is known to stay within it; negative places
+    may count ``from_end``.
+    """
+    least = -size if from_end else 0
+    low, high = place.interval or (least - 1, size)
+    return (least if low < least else None), (size if high >= size else None)
+
+
 def result_interval(node: Node, index: int) -> Interval | None:
     """Return the interval of one of several results, for LU pivots (counted from 1) and the indices of ``top_k``; else
     None.

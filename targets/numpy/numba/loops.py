@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....transpile.array.in_place import is_own_array, is_view
+from ....transpile.array.intervals import exceeded
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function
 from ....transpile.array.traversal import body_and_captured, is_inside
@@ -371,7 +372,6 @@ class ScatterWriter:
         """Yield the indices that may be out of range: text, the least index if some may be below, size of the axis."""
         x, _, *indices = node.operands
         for text, index, size, from_end in zip(texts, indices, x.shape, node.parameters["from_end"], strict=False):
-            least = -size if from_end else 0
-            low, high = index.interval or (least - 1, size)
-            if low < least or high >= size:
-                yield text, least if low < least else None, size
+            least, limit = exceeded(index, size, from_end=from_end)
+            if (least, limit) != (None, None):
+                yield text, least, size

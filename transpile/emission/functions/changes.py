@@ -10,6 +10,7 @@ from typing import Any
 
 from ...array.affine import integer_value
 from ...array.in_place import is_own_array, is_same_part, is_view, reads_safely
+from ...array.intervals import exceeded
 from ...array.node import Node, Slot
 from ...array.operations import operation
 from ...array.program import Loop, Store
@@ -103,9 +104,7 @@ class ChangeWriter:
         tests: list[tuple[str, int | None, int | None]] = []
         sizes = [size for size, item in zip(node.shape, node.parameters["index"], strict=False) if item != FULL]
         for place, size, from_end in zip(node.operands[2:], sizes, node.parameters["from_end"], strict=True):
-            least = -size if from_end else 0
-            low, high = place.interval or (least - 1, size)
-            limits = (least if low < least else None), (size if high >= size else None)
+            limits = exceeded(place, size, from_end=from_end)
             tests += [(self.writer.text(place), *limits)] if limits != (None, None) else []
         if tests:
             self.writer.line(self.writer.renderer.statement("if_inside", tests), node)

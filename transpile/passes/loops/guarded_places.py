@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...array.affine import integer_value
 from ...array.graph import Graph
 from ...array.in_place import is_own_array
 from ...array.node import Node, Slot, Ufunc
@@ -16,6 +15,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, permute
+from ..indexing.wrapped_indices import WRAPPED, is_of_axis
+from ..rewriting.patterns import pattern
 from .own_arrays import own_arrays
 
 
@@ -58,16 +59,8 @@ def _guarded(graph: Graph, node: Node) -> Node | None:
 
 def _uncounted(place: Node, size: int) -> Node:
     """Return the number that may count from the end of an axis: ``i`` for ``i + size if i < 0 else i``."""
-    if place.opcode != "select" or place.is_python_int:
-        return place
-    is_negative, counted, number = place.operands
-    is_test = is_negative.opcode == "compare" and is_negative.parameters["direction"] == "LT"
-    if not is_test or is_negative.operands[0] is not number or integer_value(is_negative.operands[1]) != 0:
-        return place
-    if counted.opcode != "add" or number not in counted.operands:
-        return place
-    (other,) = [each for each in counted.operands if each is not number] or [number]
-    return number if integer_value(other) == size else place
+    found = None if place.is_python_int else pattern(WRAPPED).match(place)
+    return found["i"] if found is not None and is_of_axis(found, size) else place
 
 
 def _as_it_was(graph: Graph, node: Node) -> Node | None:
