@@ -288,3 +288,41 @@ def test_what_a_call_gives_in_parts_has_the_names_that_the_function_gives_them()
     assert_computes(text, program, x, x * 2)
     heads = re.findall(r"^ +(\w+), (\w+) = state\(", text.source, re.MULTILINE)
     assert len(heads) == 2 and not {"chief", "deputy"} & {name for head in heads for name in head}
+
+
+def forced(u, k):
+    """A product whose first factor depends on nothing else comes before all copies that depend on each other."""
+    return -0.5 * k * jnp.tanh(jnp.sin(u) + 1.5) / (1.0 + jnp.cos(u))
+
+
+def steps_of_a_loop(u, k):
+    for weight in (0.1, 0.2, 0.4, 0.3):
+        u = u + weight * forced(u, k)
+    return u
+
+
+def upwind(c, v, axis):
+    """The lengths of the slices differ along the axes, all else is alike."""
+    after = jnp.concatenate([c, jnp.take(c, jnp.arange(1), axis=axis)], axis=axis)
+    after = jax.lax.slice_in_dim(after, 1, None, axis=axis)
+    ratio = (after - c) / (1.0 + after * after)
+    return v * jnp.where(v > 0, c + ratio, after - jnp.tanh(ratio))
+
+
+def along_both_axes(u, v):
+    return tuple(sum(upwind(c, w, axis) for axis, w in enumerate((u, v))) for c in (u, v))
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "name", "functions", "calls"),
+    [(steps_of_a_loop, [(4,), (4,)], "forced", 1, 4), (along_both_axes, [(3, 3)] * 2, "upwind", 2, 4)],
+)
+def test_calls_in_python_loops_are_told_apart(function, shapes, name, functions, calls):
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    emitted = xla2py.emit(hlo(function, *given), checks=False)
+    program = emitted.source[emitted.source.index("def main") :]
+    assert len(re.findall(rf"^def {name}.* -> Array:$", program, re.MULTILINE)) == functions  # one result each
+    assert len(re.findall(rf"\b{name}\w*\(", program)) == functions + calls
+    assert "-0.5" not in program[: program.index(f"def {name}")]
+    assert_computes(emitted, function, *given)

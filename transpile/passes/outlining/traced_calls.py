@@ -8,7 +8,7 @@ frames in every iteration: there copies are distinguished by their order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class Activations:
     @property
     def identity(self) -> tuple[object, ...]:
         """A key that stays equal for the same copies when other parts of the computation are rewritten."""
-        names = frozenset(instruction.name for copy in self.copies for instruction in copy.values())
+        names = frozenset(frozenset(instruction.name for instruction in copy.values()) for copy in self.copies)
         return self.function_name, self.is_gradient, names
 
 
@@ -195,20 +195,21 @@ def described(value: Any) -> Any:
 
 def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
     """The functions called in a computation whose instructions occur more than once, in matching copies."""
+    places = {instruction: k for k, instruction in enumerate(computation.instructions)}
     for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
-        found = [
-            (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if _may_save(copy)
-        ]
         structure = frozenset(instruction for _, given in calls.values() for instruction in given)
-        alike: dict[Any, list[tuple[Copy, int]]] = {}
-        for copy, caller in found:
-            signature = frozenset((label, numbers.of_attributes(i)) for label, i in copy.items())
-            alike.setdefault(signature, []).append((copy, caller))
-        for group in alike.values():
-            if len(group) > 1:
-                yield Activations(
-                    name, is_gradient, [copy for copy, _ in group], [caller for _, caller in group], structure
-                )
+        known: set[frozenset[Instruction]] = set()  # copies that were yielded
+        for copies in _splits([labelled for labelled, _ in calls.values()], places):
+            alike: dict[Any, list[tuple[Copy, int]]] = {}
+            for caller, each in zip(calls, copies, strict=True):
+                for copy in filter(_may_save, each):
+                    signature = frozenset((label, numbers.of_attributes(i)) for label, i in copy.items())
+                    alike.setdefault(signature, []).append((copy, caller))
+            for group in alike.values():
+                inside = {frozenset(copy.values()) for copy, _ in group} if len(group) > 1 else set()
+                if not known.issuperset(inside):
+                    known |= inside
+                    yield Activations(name, is_gradient, [c for c, _ in group], [c for _, c in group], structure)
 
 
 def _may_save(copy: Copy) -> bool:
@@ -275,11 +276,31 @@ def _by_depth(computation: Computation) -> list[Instruction]:
     return sorted(computation.instructions, key=depth.__getitem__)
 
 
-def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
+_Labelled = list[tuple[Label, Instruction]]
+
+
+def _splits(calls: Sequence[_Labelled], places: Mapping[Instruction, int]) -> Iterator[list[list[Copy]]]:
+    """Yield the copies of each call site: in the order of depth, in that of the text, with what only some have.
+
+    Where a copy has several instructions of one label, such as ``-0.5 * k * u``, of which the first depends on no
+    other copy, the text tells them apart. What only some copies have is an operation along another axis.
+    """
+    by_depth = list(map(_split, calls))
+    yield by_depth
+    if all(len(copies) == 1 for copies in by_depth):
+        return
+    if any(label[-1] for copies in by_depth for label in copies[0]):
+        by_text = [sorted(labelled, key=lambda each: places[each[1]]) for labelled in calls]
+        yield [_split(labelled) for labelled in by_text]
+    if any(len(labelled) > sum(map(len, copies)) for labelled, copies in zip(calls, by_depth, strict=True)):
+        yield list(map(_with_rest, by_depth, calls))
+
+
+def _split(labelled: _Labelled) -> list[Copy]:
     """The copies that one call site produced: their number is the most common count of a label."""
     counts = Counter([label for label, _ in labelled])
     if not counts:
-        return []
+        return [{}]
     repeats = Counter(counts.values()).most_common(1)[0][0]
     copies: list[Copy] = [{} for _ in range(repeats)]
     seen = dict.fromkeys(counts, 0)
@@ -290,3 +311,38 @@ def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
             copies[copy][(*label, number)] = instruction
             seen[label] += 1
     return copies
+
+
+def _with_rest(copies: list[Copy], labelled: _Labelled) -> list[Copy]:
+    """The copies, each with the other instructions whose operands and users belong to it alone."""
+    owners = {instruction: k for k, copy in enumerate(copies) for instruction in copy.values()}
+    rest = [(label, instruction) for label, instruction in labelled if instruction not in owners]
+    beside = _neighbours([instruction for _, instruction in labelled]) if rest else {}
+    found = [dict(copy) for copy in copies]
+    is_new = bool(beside)
+    while is_new:
+        is_new = False
+        for label, instruction in rest:
+            around = {owners[each] for each in beside[instruction] if each in owners}
+            if instruction not in owners and len(around) == 1:
+                (owners[instruction],) = around
+                copy = found[owners[instruction]]
+                number = sum(each[: len(label)] == label for each in copy)
+                copy[(*label, number)] = instruction
+                is_new = True
+    return found
+
+
+def _neighbours(instructions: Sequence[Instruction]) -> dict[Instruction, set[Instruction]]:
+    """The operands and users of each of the instructions among them, also through broadcasts and the like."""
+    beside: dict[Instruction, set[Instruction]] = {instruction: set() for instruction in instructions}
+    for user in instructions:
+        waiting = list(user.operands)
+        while waiting:
+            operand = waiting.pop()
+            if operand in beside:
+                beside[user].add(operand)
+                beside[operand].add(user)
+            elif operand.opcode in STRUCTURE:
+                waiting.extend(operand.operands)
+    return beside
