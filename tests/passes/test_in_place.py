@@ -38,7 +38,15 @@ def accumulated(x):
     return lax.fori_loop(0, 3, lambda k, t: t.at[places].add(t[k]), x)
 
 
-@pytest.mark.parametrize("function", [smoothed, two_arrays, until_large], ids=lambda f: f.__name__)
+def chosen_row(x):  # a view that is read before the change alone
+    def step(k, t):
+        row = lax.cond(t[k, 0] > 0, lambda: t[0], lambda: t[1])
+        return t.at[k].set(row + 1)
+
+    return lax.fori_loop(0, 3, step, x)
+
+
+@pytest.mark.parametrize("function", [smoothed, two_arrays, until_large, chosen_row], ids=lambda f: f.__name__)
 def test_one_copy_before_the_loop(function):
     text = hlo(function, X)
     loop = main(text).split(":\n", 1)
@@ -87,15 +95,16 @@ def inner_loop(x):
     return lax.fori_loop(0, 3, step, x)
 
 
-def branches(x):
+def chosen_row_read_later(x):
     def step(k, t):
         row = lax.cond(t[k, 0] > 0, lambda: t[0], lambda: t[1])
-        return t.at[k].set(row + 1)
+        return t.at[k].set(row + 1).at[4].add(row)
 
     return lax.fori_loop(0, 3, step, x)
 
 
-MUST_COPY = [with_the_last, with_a_view, with_a_view_of_the_next, shifted, exchanged, inner_loop, branches]
+MUST_COPY = [with_the_last, with_a_view, with_a_view_of_the_next, shifted, exchanged, inner_loop]
+MUST_COPY += [chosen_row_read_later]
 
 
 @pytest.mark.parametrize("function", [*MUST_COPY, accumulated], ids=lambda f: f.__name__)

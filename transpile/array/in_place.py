@@ -6,12 +6,13 @@ array is live after the update.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .affine import Affine, affine, combined, integer_value
 from .graph import Graph
-from .node import Node, Slot
-from .program import Carry, Loop
+from .node import Node, Region, Slot
+from .program import Branch, Carry, Loop
 from .traversal import body_nodes, dependencies, is_inside, loop_roots
 from .value import FULL
 
@@ -132,34 +133,65 @@ def _place(node: Node, length: int) -> tuple[Affine, int] | None:
 
 
 def is_update_chain(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
-    """Return whether the next value of a carry is its current value after a chain of updates, possibly in inner loops,
-    so that a loop that owns the array needs no copy per iteration.
+    """Return whether the next value of a carry is its current value after a chain of updates, possibly in inner loops
+    or in branches, so that a loop that owns the array needs no copy per iteration.
     """
-    node, chain = carry.following, []
-    while node is not None and node.region is loop.region:
+    chain: list[Node] = []
+    start = _updated(carry.following, loop.region, chain, elements_are_numbers=elements_are_numbers)
+    if not chain or start is not carry.parameter:
+        return False
+    body = body_nodes(loop_roots(loop), loop.region)
+    if _is_read_behind(body, start, chain[-1], elements_are_numbers=elements_are_numbers):
+        return False
+    given = chain[-1].operands[1:] if chain[-1].opcode != "loop" else ()
+    views = (part for part in given if part.ndim and is_view(part) and part.operands[0] is start)
+    return all(reads_safely(chain[-1], view) for view in views)
+
+
+def _updated(node: Node | None, region: Region, chain: list[Node], *, elements_are_numbers: bool) -> Node | None:
+    """Return the value of which another is a later version, behind all updates of a region, which are added to
+    ``chain``; None if a body in between does not change the array where it is.
+    """
+    while node is not None and node.region is region:
         if node.operation.changes:
             chain.append(node)
             node = node.operands[0]
-        elif node.opcode == "item" and node.operands[0].opcode == "loop":
-            inner: Loop = node.operands[0].parameters["loop"]
-            chain += [node, node.operands[0]]
-            begun = inner.carries[node.parameters["index"]]
-            will_copy = begun.initial.opcode == "copy" or is_update_chain(
-                inner, begun, elements_are_numbers=elements_are_numbers
-            )
-            node = begun.initial.operands[0] if begun.initial.opcode == "copy" else begun.initial
-            node = node if will_copy else None
-        else:
+            continue
+        if node.opcode != "item" or node.operands[0].opcode not in ("loop", "conditional"):
             break
-    if (
-        not chain
-        or node is not carry.parameter
-        or _is_read_behind(loop, carry, chain[-1], elements_are_numbers=elements_are_numbers)
-    ):
-        return False
-    given = chain[-1].operands[1:] if chain[-1].opcode != "loop" else ()
-    views = (part for part in given if part.ndim and is_view(part) and part.operands[0] is node)
-    return all(reads_safely(chain[-1], view) for view in views)
+        (whole,), index = node.operands, node.parameters["index"]
+        chain += [node, whole]
+        if whole.opcode == "conditional":
+            node = _updated_in_branches(whole, index, elements_are_numbers=elements_are_numbers)
+            continue
+        inner: Loop = whole.parameters["loop"]
+        initial = inner.carries[index].initial
+        will_copy = initial.opcode == "copy" or is_update_chain(
+            inner, inner.carries[index], elements_are_numbers=elements_are_numbers
+        )
+        node = initial.operands[0] if initial.opcode == "copy" else initial
+        node = node if will_copy else None
+    return node
+
+
+def _updated_in_branches(whole: Node, index: int, *, elements_are_numbers: bool) -> Node | None:
+    """Return the array that each branch of a conditional gives as it is, or changed, if none reads it after that."""
+    found, changes = set[Node](), False
+    branches: tuple[Branch, ...] = whole.parameters["branches"]
+    for branch in branches:
+        chain: list[Node] = []
+        start = _updated(branch.results[index], branch.region, chain, elements_are_numbers=elements_are_numbers)
+        if start is None or is_inside(start.region, branch.region):
+            return None
+        if chain:
+            changes = True
+            body = body_nodes(branch.results, branch.region)
+            if start in branch.results or _is_read_behind(
+                body, start, chain[-1], elements_are_numbers=elements_are_numbers
+            ):
+                return None
+        found.add(start)
+    return found.pop() if changes and len(found) == 1 else None
 
 
 def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
@@ -175,13 +207,12 @@ def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool)
     changes = [node for node in body if node.operation.changes and node.operands[0] is carry.parameter]
     if len(changes) != 1 or changes[0].region is not loop.region:
         return False
-    return not _is_read_behind(loop, carry, changes[0], elements_are_numbers=elements_are_numbers)
+    return not _is_read_behind(body, carry.parameter, changes[0], elements_are_numbers=elements_are_numbers)
 
 
-def _is_read_behind(loop: Loop, carry: Carry, first: Node, *, elements_are_numbers: bool) -> bool:
-    """Return whether a node reads the current value of a carry, or a view of it, behind its ``first`` update."""
-    body = body_nodes(loop_roots(loop), loop.region)
-    seen, behind = {carry.parameter}, {first}
+def _is_read_behind(body: Sequence[Node], array: Node, first: Node, *, elements_are_numbers: bool) -> bool:
+    """Return whether a node of a body reads an array, or a view of it, behind the ``first`` update."""
+    seen, behind = {array}, {first}
     within = first.parameters["loop"].region if first.opcode == "loop" else None
     for node in body:
         if any(operand in behind for operand in dependencies(node)):
@@ -207,7 +238,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
         return False
     seen = {carry.parameter, following}  # nodes that are the array or may be views of it
     for member in body_nodes(loop_roots(loop), loop.region):
-        looks = [operand for operand in member.operands if operand in seen]
+        looks = [operand for operand in dependencies(member) if operand in seen]
         if member is following and looks[0] is carry.parameter:
             looks = [operand for operand in looks[1:] if operand.ndim or operand in named]  # a number is read before
         if not looks:

@@ -29,6 +29,7 @@ from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
+from ..passes.loops.chosen_updates import chosen_updates
 from ..passes.loops.guarded_places import guarded_places
 from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
@@ -354,6 +355,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("whole_functions", ARRAY, ARRAY, _compile_whole, _compiles_whole),
     Stage("scatter_loops", ARRAY, ARRAY, _scatter_in_loops, _scatters_in_one_thread),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
+    _over_functions(chosen_updates, lambda draft: not _works_in_chunks(draft)),
     _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),
     _for_kernels("joined_products", None, _multiplies_parts),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...array.in_place import is_view
-from ...array.node import Node
+from ...array.node import Node, Region
 from ...array.program import Loop
 from ...array.traversal import is_inside
 from ...walks import reached
@@ -43,13 +43,14 @@ def _changed(node: Node) -> Iterator[Node]:
 def _early(change: Node, array: Node, users: Users) -> Iterator[Node]:
     """Yield the values computed of an array that are read behind a change of it."""
     region = change.region
+    around = _around(region, array.region)
     behind = set(reached([change], lambda node: _in_region(users.get(node, ()), region)))
     if change.opcode == "loop":
         behind.update(node for node in users if is_inside(node.region, change.parameters["loop"].region))
 
     def following(node: Node) -> list[Node]:
         """Return what else reads the array, through a node that does and gets no name."""
-        if node in behind or node.region is not region or (node is not array and may_be_named(node)):
+        if node in behind or node.region not in around or (node is not array and may_be_named(node)):
             return []
         return [user for user in users.get(node, ()) if user is not None and not _is_statement(user)]
 
@@ -58,8 +59,16 @@ def _early(change: Node, array: Node, users: Users) -> Iterator[Node]:
         return is_read_behind and not (node.ndim and is_view(node)) and not node.operation.is_atom
 
     for node in reached([array], following):
-        if node is not array and node not in behind and node.region is region and may_be_named(node):
+        if node is not array and node not in behind and node.region in around and may_be_named(node):
             yield node
+
+
+def _around(region: Region, outermost: Region) -> list[Region]:
+    """Return a region and the regions around the branches that it is in, up to one that has an array."""
+    around = [region]
+    while around[-1] is not outermost and around[-1].kind == "branch" and around[-1].parent is not None:
+        around.append(around[-1].parent)
+    return around
 
 
 def _in_region(users: Sequence[Node | None], region: object) -> list[Node]:

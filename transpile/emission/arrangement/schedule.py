@@ -30,6 +30,7 @@ class Body:
     in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it gets
     moves: list[Carry] = field(default_factory=list)
     taken: set[Node] = field(default_factory=set)  # in-place updates and copies that reuse their operand's buffer
+    admitted: set[Node] = field(default_factory=set)  # those in branches that may reuse a buffer of this body
 
 
 class Reads:
@@ -141,6 +142,12 @@ def _take_over(
         statement, taker = takeover.statement, takeover.taker
         if statement not in edges or looking & read_at_the_end:
             continue
+        readers = [member for member in edges if member is not statement and reading[member] & looking]
+        if takeover.is_around:
+            if not any(_reaches(statement, reader, edges) for reader in readers):
+                edges[statement].update(readers)
+                body.admitted.add(taker)
+            continue
         ending = named_again.get(takeover.array, statement)
         if ending is not statement and (taker in read_at_the_end or _is_read_behind_copy(ending, taker, reads)):
             continue
@@ -148,7 +155,6 @@ def _take_over(
             continue
         if _reads_in_its_body(statement, takeover, looking, reads):
             continue
-        readers = [member for member in edges if member is not statement and reading[member] & looking]
         if any(_reaches(statement, reader, edges) for reader in readers):
             continue
         edges[statement].update(readers)

@@ -207,11 +207,13 @@ class FunctionWriter:
         """
         together = {call: chain.last for call, chain in self.chains.items()}
         together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
-        takeovers = self.takeovers.of(region) if not self.renderer.resumable else ()
+        owns = self.renderer.owns_carried_arrays
+        takeovers = self.takeovers.of(region, owns_carried=owns) if not self.renderer.resumable else ()
         named = self.plan.named - written
-        results = tree_nodes(self.function.results) if region is self.graph.root else []
+        results = tree_nodes(self.function.results) if region is self.graph.root else self.takeovers.results(region)
         body = schedule(region, named, self.reads, self.priority, loop, together, given, takeovers, results)
         self.taken_over.update(body.taken)
+        self.takeovers.admitted.update((region, taker) for taker in body.admitted)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         if loop is not None:

@@ -1,0 +1,230 @@
+"""Updates under a condition, and in branches: where the array is, if nobody reads its old value."""
+
+import re
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, emitted, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
+
+lax = jax.lax
+NEW = "chosen_updates"
+X = np.array([3, -1, np.nan, 1, -5, 2, -0.0, np.inf], np.float32)
+OK = np.array([1, 0, 1, 1, 0, 0, 1, 1], bool)
+PLACES = np.array([-9, -8, -1, 0, 3, 7, 8, 2], np.int32)
+
+
+def looped(step):
+    def whole(x, ok, places):
+        return lax.fori_loop(0, 8, lambda i, x: step(i, x, ok, places), x)
+
+    whole.__name__ = step.__name__
+    return whole
+
+
+@looped
+def chosen(i, x, ok, places):
+    return jnp.where(ok[i], x.at[i].set(i + 1.0), x)
+
+
+@looped
+def not_chosen(i, x, ok, places):
+    return jnp.where(ok[i], x, x.at[i].add(1).at[0].multiply(2))
+
+
+@looped
+def at_places(i, x, ok, places):
+    return jnp.where(x[0] > i, x.at[places[i]].set(x[i] * 2), x)
+
+
+@looped
+def exchanged(i, x, ok, places):
+    a, b = x[i], x[7 - i]
+    return jnp.where(a > b, x.at[i].set(b).at[7 - i].set(a), x)
+
+
+@looped
+def exchanged_in_a_branch(i, x, ok, places):
+    a, b = x[i], x[7 - i]
+    return lax.cond(a > b, lambda x: x.at[i].set(b).at[7 - i].set(a), lambda x: x, x)
+
+
+@looped
+def either(i, x, ok, places):
+    return lax.cond(ok[i], lambda x: x.at[i].set(x[0]), lambda x: x.at[places[i]].add(1), x)
+
+
+@looped
+def one_of_three(i, x, ok, places):
+    branches = [lambda x: x.at[0].add(1), lambda x: x, lambda x: x.at[i].set(x[0])]
+    return lax.switch(places[i], branches, x)
+
+
+@looped
+def in_two_tests(i, x, ok, places):
+    def inner(x):
+        return lax.cond(ok[i], lambda x: x.at[i].set(x[1]), lambda x: x, x.at[1].add(1))
+
+    return lax.cond(x[i] > 0, inner, lambda x: x, x)
+
+
+def with_a_count(x, ok, places):
+    def step(i, state):
+        def stored(state):
+            x, count = state
+            return x.at[count].set(x[i]), count + 1
+
+        return lax.cond(ok[i], stored, lambda state: state, state)
+
+    return lax.fori_loop(0, 8, step, (x, 0))
+
+
+def with_a_loop(x, ok, places):
+    def step(i, x):
+        def swept(x):
+            return lax.fori_loop(0, i, lambda j, x: x.at[j].set(x[j] + x[i]), x)
+
+        return lax.cond(ok[i], swept, lambda x: x, x)
+
+    return lax.fori_loop(0, 8, step, x)
+
+
+def rows_kept(x, ok, places):
+    def step(x, i):
+        return jnp.where(ok[i], x.at[i].set(0), x), x[i] + x[0]
+
+    return lax.scan(step, x, jnp.arange(8))
+
+
+IN_PLACE = [chosen, not_chosen, at_places, exchanged, exchanged_in_a_branch, either, one_of_three, in_two_tests]
+IN_PLACE += [with_a_count, with_a_loop, rows_kept]
+
+
+@pytest.mark.parametrize("function", IN_PLACE, ids=lambda f: f.__name__)
+def test_no_copy_in_rounds(function):
+    text = hlo(function, X, OK, PLACES)
+    before, rounds = re.split("for .*:", main(text), maxsplit=1)
+    assert ".copy()" in before
+    assert ".copy()" not in rounds.split("    return")[0] and "where" not in rounds
+    for x in (X, X[::-1].copy(), np.zeros(8, np.float32)):
+        assert_agrees(text, x, OK, PLACES, without=NEW, budget=EXACT)
+
+
+# -- near misses: the old value is read, or another name stands for the array
+
+
+@looped
+def of_elements(i, x, ok, places):  # the mask is an array
+    return jnp.where(ok, x.at[i].set(1), x)
+
+
+@looped
+def read_behind(i, x, ok, places):
+    y = jnp.where(ok[i], x.at[i].set(1), x)
+    return y + x[i]
+
+
+@looped
+def read_behind_in_the_branch(i, x, ok, places):
+    def changed(x):
+        y = x.at[i].set(1)
+        return y + x.sum()
+
+    return lax.cond(ok[i], changed, lambda x: x, x)
+
+
+@looped
+def also_unconditionally(i, x, ok, places):
+    y = x.at[i].set(1)
+    return jnp.where(ok[i], y, x) + y[0]
+
+
+@looped
+def of_something_else(i, x, ok, places):
+    return jnp.where(ok[i], x.at[i].set(1), x * 2)
+
+
+def old_value_carried(x, ok, places):
+    def step(i, state):
+        x, _ = state
+        return jnp.where(ok[i], x.at[i].set(1), x), x
+
+    return lax.fori_loop(0, 8, step, (x, x))
+
+
+def old_value_given(x, ok, places):
+    def step(i, state):
+        return lax.cond(ok[i], lambda s: (s[0].at[i].set(1), s[0]), lambda s: s, state)
+
+    return lax.fori_loop(0, 8, step, (x, x))
+
+
+def part_given(x, ok, places):  # a view of what later rounds change
+    def step(i, state):
+        return lax.cond(ok[i], lambda s: (s[0].at[0].add(1), s[0][:2]), lambda s: (s[0].at[1].add(1), s[1]), state)
+
+    return lax.fori_loop(0, 8, step, (x, x[:2]))
+
+
+def under_two_names(x, ok, places):
+    def step(i, state):
+        x, y = lax.cond(ok[i], lambda s: (s[0], s[0]), lambda s: s, state)
+        return x.at[i].add(1), y
+
+    return lax.fori_loop(0, 8, step, (x, x * 2))
+
+
+def started_again(x, ok, places):  # what a branch gives is needed in later rounds
+    start = x * 2
+
+    def step(i, x):
+        x = lax.cond(ok[i], lambda x: start, lambda x: x, x)
+        return jnp.where(ok[7 - i], x.at[i].add(1), x)
+
+    return lax.fori_loop(0, 8, step, x)
+
+
+def exchanged_names(x, ok, places):
+    def step(i, state):
+        x, y = lax.cond(ok[i], lambda s: (s[1], s[0]), lambda s: s, state)
+        return jnp.where(ok[7 - i], x.at[i].add(1), x), y
+
+    return lax.fori_loop(0, 8, step, (x, x * 2))
+
+
+def view_in_the_next_round(x, ok, places):
+    def step(i, state):
+        x, part = state
+        x = jnp.where(ok[i], x.at[0].add(part[1]), x)
+        return x, lax.cond(ok[7 - i], lambda x: x[:2], lambda x: x[2:4], x)
+
+    return lax.fori_loop(0, 8, step, (x, x[:2]))
+
+
+KEPT = [of_elements, read_behind, read_behind_in_the_branch, also_unconditionally, of_something_else]
+KEPT += [old_value_carried, old_value_given, part_given, under_two_names, started_again, exchanged_names]
+KEPT += [view_in_the_next_round]
+
+
+@pytest.mark.parametrize("function", KEPT, ids=lambda f: f.__name__)
+def test_old_values_that_are_read(function):
+    text = hlo(function, X, OK, PLACES)
+    assert ".copy()" in re.split("for .*:", main(text), maxsplit=1)[1] or "where" in main(text)
+    assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)
+
+
+def test_outside_of_loops_arguments_stay():
+    def once(x, ok, places):
+        return jnp.where(ok[0], x.at[places[3]].set(7), x)
+
+    text = hlo(once, X, OK, PLACES)
+    assert "where" in main(text)
+    assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)
+
+
+@pytest.mark.compiled
+def test_in_compiled_loops():
+    text = hlo(with_a_count, X, OK, PLACES)
+    written = emitted(text, style="fast").source
+    assert "x[" in written and "updated" not in written and "copy_into" not in written

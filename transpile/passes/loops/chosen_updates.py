@@ -1,0 +1,94 @@
+"""Arrays that are updated only under a condition: a statement behind a test, which changes the array where it is.
+
+``if ok: x[i] = value`` stands for ``np.where(ok, updated, x)``, which copies the array twice.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...array.graph import Graph
+from ...array.in_place import is_own_array
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, Slot
+from ...array.program import Branch, Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.traversal import topological
+from .own_arrays import own_arrays
+
+
+def chosen_updates(function: Function, supports: Support) -> None:
+    """Replace choices between an array and updates of it."""
+    features = supports.features
+    if not (features.arrays_are_mutable and features.elements_are_numbers):
+        return
+    rewrite(function, ("select",), partial(_chosen, function.graph, live_nodes(function)), supports)
+    own_arrays(function, supports)
+
+
+def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Return the array that is updated under a test, or None if a choice is of something else."""
+    mask, *choices = node.operands
+    if mask.ndim or not node.ndim:
+        return None
+    for new, old in (choices, choices[::-1]):
+        made_of = _updates(live, new, old, node)
+        if not made_of or not (node.region.is_in_loop or is_own_array(old)):
+            continue
+        changed, kept = Branch(node.region.child("branch")), Branch(node.region.child("branch"), [old])
+        copies: dict[Node, Node] = {}
+        with graph.inside(changed.region):
+            for part in made_of:
+                operands = tuple(copies.get(operand, operand) for operand in part.operands)
+                copies[part] = graph.valued(_in_place(graph, part, operands), part, graph)
+        changed.results = [copies[new]]
+        branches = (kept, changed) if new is choices[0] else (changed, kept)
+        return graph.add("item", (graph.add("conditional", (mask,), branches=branches),), index=0)
+    return None
+
+
+def _in_place(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
+    """Return the same operation on other operands, in the region in which the graph makes nodes."""
+    return graph.typed(
+        node.opcode,
+        operands,
+        node.shape,
+        node.element_type,
+        python_int=node.is_python_int,
+        interval=node.interval,
+        pinned=True,
+        **node.parameters,
+    )
+
+
+def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:
+    """Return the updates that make an array of an old one, and what they compute of earlier ones, operands first; none
+    if it is not made so, or if something else reads it.
+    """
+    updates: set[Node] = set()
+    array = new
+    while array is not old:
+        if not _is_update(array) or array.region is not choice.region:
+            return []
+        updates.add(array)
+        array = array.operands[0]
+    if not updates or old.shape != choice.shape:
+        return []
+
+    inside: dict[Node, None] = {}
+    for node in topological([new], lambda node: [each for each in node.operands if each.region is choice.region]):
+        if node in updates or any(operand in inside for operand in node.operands):
+            inside[node] = None
+    for node in inside:
+        is_own = node in updates or not (node.stands_alone or node.results)
+        readers = [choice] if node is new else inside
+        if not is_own or live.is_root(node) or any(user not in readers for user in live.users(node)):
+            return []
+    return [*inside]
+
+
+def _is_update(node: Node) -> bool:
+    """Tell whether a node is its first operand with other values at some places."""
+    is_scatter = node.opcode == "prelude" and node.parameters["function"] == "scatter_at"
+    return node.operation.changes or (is_scatter and node.parameters["arguments"][0] == Slot(0))
