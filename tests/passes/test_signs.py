@@ -51,6 +51,18 @@ def test_differences(function, expected):
 @pytest.mark.parametrize(
     "function",
     [
+        lambda x, y: -((x > 0).astype(np.float32) / (1 + y * y)),  # a mask has no minus
+        lambda x, y: -((x + 3).astype(np.uint8) / (1 + y * y)),  # and an unsigned integer wraps
+        lambda x, y: -((x > 0).astype(np.float32) / jnp.where(y > 0, 3.0, 0.5)),
+    ],
+)
+def test_what_only_a_quotient_converts_has_no_minus(function):
+    assert_agrees(hlo(function, SMALL, SMALL), SMALL, SMALL[::-1], without="signs")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
         lambda x, y: x - np.float32(0.0),
         lambda x, y: x + np.float32(-0.0),
         lambda x, y: x + y * np.float32(3),

@@ -435,3 +435,22 @@ def assert_strict(module, folder, wrong_types):
     assert wrong_types(folder, "m.py") == ""
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "m.py"]
     assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
+
+
+def test_a_kernel_is_given_the_sum_whose_shape_it_reads():
+    """An outlined function reads sums without the axis that the other readers of the same sums keep."""
+
+    def scale(x, y):
+        total = y.sum(-1, keepdims=True)
+        return jnp.sqrt((total / x[..., None] + 1) / (total + 1))
+
+    def products(x, y):
+        def of_row(_):
+            z = scale(x, y)[..., 0][..., None] * (x[..., None] * (y / y.sum(-1, keepdims=True)))
+            corrected = z * (x[..., None] * scale(x, y) - z)
+            return jnp.where(jnp.eye(5) > 0, corrected[:, :, None], -(z[..., None] * z[:, :, None]))
+
+        return jax.vmap(of_row)(y)
+
+    x = np.linspace(0.5, 2, 25, dtype=np.float32).reshape(5, 5)
+    as_in_xla(products, x, x[::-1].copy())

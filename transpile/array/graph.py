@@ -86,6 +86,11 @@ class Graph:
             node = self.replaced[node]
         return node
 
+    def current_of_shape(self, node: Node) -> Node:
+        """Return :meth:`current`, or the node itself where that has other unit axes: the node was made again since."""
+        new = self.current(node)
+        return new if new.shape == node.shape else node
+
     def has_current(self, node: Node) -> bool:
         """Return whether :meth:`current` has the value of the node, and is not a stand-in of another value."""
         while node not in self.inexact_replacements and node in self.replaced:

@@ -24,10 +24,14 @@ class InvalidKernelError(AssertionError):
 
 
 def verify_kernels(function: Function) -> None:
-    """Raise InvalidKernelError for the first invalid kernel that a function calls."""
+    """Raise InvalidKernelError for the first invalid kernel that a function calls, or calls with other shapes."""
     for node in topological(roots(function)):
         if node.opcode == "kernel":
-            verify_kernel(node.parameters["kernel"])
+            kernel: Kernel = node.parameters["kernel"]
+            verify_kernel(kernel)
+            for parameter, operand in zip(kernel.function.parameters, node.operands, strict=True):
+                if parameter.shape != operand.shape:
+                    raise InvalidKernelError(f"a kernel over {kernel.loop}: {operand!r} is given for {parameter!r}")
 
 
 def verify_kernel(kernel: Kernel) -> None:

@@ -51,6 +51,14 @@ def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("divide", (graph.literal(-literal_value(found["NUMBER"]), node.type), found["y"]))
 
 
+def _with_negated(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Divide the negated dividend, unless the quotient is what converts it: masks and unsigned integers have no minus."""
+    x = found["x"]
+    if x.element_type is not node.element_type:
+        return None
+    return graph.add("divide", (graph.add("negate", (x,)), found["y"]))
+
+
 # Products and quotients with a negated factor, the same without the minus, and their parts that nothing else uses.
 _WITH_MINUS = (
     ("multiply((minus := negate(y)), z)", "multiply(y, z)", ("minus",)),
@@ -68,7 +76,7 @@ RULES = (
     Rule("negate(negate(x))", "x"),
     Rule("logistic(negate(x))", "divide(1, add(exponential(x), 1))", when=_is_float),
     Rule("negate((ratio := divide(NUMBER, y)))", _with_minus, once=("ratio",), when=_is_float),
-    Rule("negate((ratio := divide(x, y)))", "divide(negate(x), y)", once=("ratio",), when=_is_float),
+    Rule("negate((ratio := divide(x, y)))", _with_negated, once=("ratio",), when=_is_float),
     Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
     Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),
     Rule("add(x, NUMBER)", _opposite(), when=_is_float),

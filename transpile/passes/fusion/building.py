@@ -50,7 +50,7 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
     last = region.outputs[-1]
     with graph.inside(region.body):
         with graph.standing_for(last, graph):
-            operands = tuple(strong(graph, graph.current(node)) for node in region.inputs)
+            operands = tuple(strong(graph, graph.current_of_shape(node)) for node in region.inputs)
             if len(kernel.outputs) == 1:
                 (shape,) = kernel.shapes
                 call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))

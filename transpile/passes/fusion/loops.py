@@ -168,7 +168,7 @@ class LoopKernel:
                 with graph.inside(body):
                     made[parameter] = graph.typed("scalar", (counter,), (), operand.element_type)
             else:
-                outer = self.function.graph.current(operand)
+                outer = self.function.graph.current_of_shape(operand)
                 made[parameter] = _input(graph, outer, inputs)
                 if parameter in inner.whole:
                     kernel.whole.add(made[parameter])

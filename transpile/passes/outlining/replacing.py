@@ -146,7 +146,7 @@ def _put_calls(function: Function, found: Sequence[Alike], called: Sequence[Func
     for each, new in zip(found, called, strict=True):
         for copy in range(each.count):
             outputs = [row[copy] for row in each.outputs]
-            operands = tuple(graph.current(column[copy]) for column in each.inputs)
+            operands = tuple(graph.current_of_shape(column[copy]) for column in each.inputs)
             for output, result in zip(outputs, _call(graph, new, operands, outputs), strict=True):
                 if output in live:  # only another copy's output is read
                     live.replace(output, result)
