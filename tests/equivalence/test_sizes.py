@@ -24,6 +24,7 @@ def text(x):
 
 @pytest.fixture
 def kernels(folder):
+    pytest.importorskip("jax", reason="the command traces functions")
     Path("kernels_at_sizes.py").write_text(KERNELS)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import importlib
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from xla2py.tests.recording.questions import Question
 from xla2py.tests.recording.values import NoAnswerError, map_arrays
 
 _STATE = threading.local()  # asking: this thread is within JAX; x64: whether its types have 64 bits
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _NOT_OF_FUNCTIONS = ("compiler_ir", "in_avals", "lower", "mlir_module_serialized", "runtime_executable")
 _DTYPES = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 _CONSTANTS: dict[str, Any] = {
@@ -263,7 +265,9 @@ def within(function: Any) -> Any:
 
 
 def named(function: Any) -> str:
-    return repr(function) if isinstance(function, Lazy) else f"{getattr(function, '__name__', function)}"
+    """Return what a reader knows a function by, the same in each process."""
+    name = repr(function) if isinstance(function, Lazy) else f"{getattr(function, '__name__', function)}"
+    return _ADDRESS.sub("", name)
 
 
 def uses_x64() -> bool:
