@@ -52,7 +52,7 @@ def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 def _with_negated(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Divide the negated dividend, unless the quotient is what converts it: masks and unsigned integers have no minus."""
+    """Divide the negated dividend, unless the quotient converts it: masks and unsigned integers have no minus."""
     x = found["x"]
     if x.element_type is not node.element_type:
         return None

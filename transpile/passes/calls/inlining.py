@@ -5,15 +5,16 @@ fusible operations; finds the functions that a program uses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 
+from ...array.graph import Graph
+from ...array.intervals import narrowed
 from ...array.live import live_nodes
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.program import Function, Program, given_functions, roots, tree_nodes
-from ...array.rewriting import rewrite
+from ...array.rewriting import copied, rewrite
 from ...array.traversal import topological
 from ...array.value import getitem
 from ...kernels.index_maps import is_view
@@ -46,31 +47,35 @@ def inlined(function: Function, simple: set[Function], node: Node) -> Node | Non
         return None
     result = made_by(called)
     assert result is not None
-    return copied(function, called, node.operands, result)
+    return inlined_result(function, called, node.operands, result)
 
 
-def copied(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
+def inlined_result(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
     """Copy a ``result`` of another function into a function, for these arguments, and return it."""
-    graph = function.graph
+    graph, of = function.graph, called.graph
     made: dict[Node, Node] = dict(zip(called.parameters, arguments, strict=True))
     for inner in topological([result]):
-        if inner in made:
-            continue
-        parts = tuple(made[operand] for operand in inner.operands)
-        with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
-            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # simplify parts of arguments
-                made[inner] = getitem(graph, parts[0], inner.parameters["index"])
-                continue
-            made[inner] = graph.typed(
-                inner.opcode,
-                parts,
-                inner.shape,
-                inner.element_type,
-                interval=inner.interval,
-                results=inner.results,
-                **inner.parameters,
-            )
+        if inner not in made:
+            made[inner] = _copied(graph, inner, tuple(made[operand] for operand in inner.operands), of)
     return made[result]
+
+
+def copy_of(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
+    """Return the copy of a node of one function in another, where ``known`` maps nodes to existing copies."""
+    if node in known:
+        return known[node]
+    made = _copied(graph, node, tuple(copy_of(graph, operand, known, of) for operand in node.operands), of)
+    return made if node.is_literal else graph.valued(made, node, of)
+
+
+def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], of: Graph) -> Node:
+    """Return the operation of one function on operands of another."""
+    if node.is_literal:
+        return graph.literal(literal_value(node), node.type)
+    with graph.coming_as(node, of):
+        if node.opcode in ("expand", "getitem") and len(operands) == 1:  # simplify parts of arguments
+            return getitem(graph, operands[0], node.parameters["index"])
+        return copied(graph, node, operands, narrowed(node, operands), node.parameters)
 
 
 def calls_of(function: Function, called: Function) -> list[Node]:

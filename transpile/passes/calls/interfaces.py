@@ -17,9 +17,8 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import copied, rewrite
-from ...array.value import getitem
 from ...dataclass import dataclass
-from .inlining import calls_of, handed_on, used_functions
+from .inlining import calls_of, copy_of, handed_on, used_functions
 
 Arguments = Mapping[int, Node]  # dropped parameters by position, with their replacements in the function
 Results = Mapping[int, Node | None]  # dropped results by position, with the node that callers make, None if unread
@@ -202,21 +201,6 @@ def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int
     if not is_cheap or node.stands_alone or not node.operands:
         return _MOST_MOVED + 1
     return row.is_elementwise + sum(_operations(source, operand, known) for operand in node.operands)
-
-
-def copy_of(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
-    """Return the copy of a node of one function in another, where ``known`` maps nodes to existing copies."""
-    if node in known:
-        return known[node]
-    if node.is_literal:
-        return graph.literal(literal_value(node), node.type)
-    operands = tuple(copy_of(graph, operand, known, of) for operand in node.operands)
-    with graph.coming_as(node, of):
-        if node.opcode in ("expand", "getitem") and len(operands) == 1:
-            made = getitem(graph, operands[0], node.parameters["index"])
-        else:
-            made = copied(graph, node, operands, narrowed(node, operands), node.parameters)
-    return graph.valued(made, node, of)
 
 
 # -- calls

@@ -14,7 +14,7 @@ from ...array.traversal import body_and_captured, is_inside, topological
 from ...dataclass import dataclass
 from ...kernels.index_maps import is_view
 from ...target import Kernels
-from ..calls.inlining import MOST_COPIED, copied, used_functions
+from ..calls.inlining import MOST_COPIED, inlined_result, used_functions
 from ..calls.target_functions import own_functions, own_functions_of
 
 _FEWEST_ROUNDS = 4
@@ -131,7 +131,7 @@ def _in_place(function: Function, called: set[Node], node: Node) -> Node | None:
         return None
     own: Function = call.parameters["function"]
     result = own.flat_results[node.parameters["index"] if node.opcode == "item" else 0]
-    return copied(function, own, call.operands, result)
+    return inlined_result(function, own, call.operands, result)
 
 
 def _outermost(function: Function, fits: Callable[[Node], bool]) -> Iterator[Node]:

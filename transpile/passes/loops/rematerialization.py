@@ -17,7 +17,7 @@ from ...array.support import Support
 from ...array.traversal import is_inside
 from ...array.value import getitem
 from ...dataclass import dataclass
-from ..calls.interfaces import copy_of
+from ..calls.inlining import copy_of
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_line, read_by_rows, row_at
