@@ -191,15 +191,36 @@ def scatter_at(
     return result
 
 
+def put_at(
+    x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None
+) -> np.ndarray:
+    """Return a copy of ``x`` with ``values`` at ``x[index]``, without those outside;
+    negative indices count from the end.
+    """
+    result = x.copy()
+    indices = index if isinstance(index, tuple) else (index,)
+    scatter_into(result, indices, values, combine, from_end=True)
+    return result
+
+
 def scatter_into(
-    x: np.ndarray, indices: Sequence[Any], values: Any, combine: np.ufunc | None
+    x: np.ndarray,
+    indices: Sequence[Any],
+    values: Any,
+    combine: np.ufunc | None,
+    *,
+    from_end: bool = False,
 ) -> None:
-    """Apply ``scatter_at`` in place."""
+    """Apply ``scatter_at`` or ``put_at`` in place."""
     places = np.broadcast_arrays(*indices)
     kept = np.broadcast_to(values, places[0].shape + x.shape[len(places) :])
     sizes = list(zip(places, x.shape, strict=False))
-    if any(i.size and (i.min() < 0 or i.max() >= n) for i, n in sizes):
-        inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in sizes])
+    if any(
+        i.size and (i.min() < (-n if from_end else 0) or i.max() >= n) for i, n in sizes
+    ):
+        inside = np.logical_and.reduce(
+            [(i >= (-n if from_end else 0)) & (i < n) for i, n in sizes]
+        )
         kept, places = kept[inside], tuple(i[inside] for i in places)
     if combine is None:
         x[tuple(places)] = kept

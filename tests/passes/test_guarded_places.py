@@ -114,19 +114,59 @@ def test_columns_by_a_ufunc(method, kind):
     assert_agrees(text, x, PLACES, without=NEW, budget=EXACT)
 
 
-def many(x, places):  # as many places as there are
-    return lax.fori_loop(0, 2, lambda k, t: t.at[places + k].set(t[0] + 1), x)
-
-
 def once(x, places):  # of what is not the function's own
     return x.at[places[0]].set(7), x
 
 
-@pytest.mark.parametrize("function", [many, once], ids=lambda f: f.__name__)
-def test_what_stays_a_call(function):
-    text = hlo(function, ROW, PLACES)
+def test_what_stays_a_call():
+    text = hlo(once, ROW, PLACES)
     assert "scatter_at" in main(text)
     assert_agrees(text, ROW, PLACES, without=NEW, budget=EXACT)
+
+
+def many(x, places):
+    return lax.fori_loop(0, 2, lambda k, t: t.at[places + k].set(t[0] + 1), x)
+
+
+def added_to_many(x, places):
+    return x.at[places].add(places.astype(jnp.float32))
+
+
+def largest_of_many(x, places):
+    return x.at[places[:4, None], places[4:]].max(2) if x.ndim > 1 else x.at[places].max(2)
+
+
+@pytest.mark.parametrize("function", [many, added_to_many, largest_of_many], ids=lambda f: f.__name__)
+def test_many_places_count_from_the_end(function):
+    for x in (ROW, X) if function is largest_of_many else (ROW,):
+        text = hlo(function, x, PLACES)
+        written = main(text)
+        assert "put_at(" in written and "where" not in written
+        for places in (PLACES, np.array([-5, 4, -1, 0, 1, -4, 3, -2], np.int32)):
+            assert_agrees(text, x, places, without=NEW, budget=EXACT)
+
+
+def rows(x, places):
+    return x.at[places].add(1)
+
+
+def of_another_axis(x, places):  # what is added to negative ones is no size
+    whole = jnp.where(places < 0, places + 3, places)
+    return lax.scatter_add(x, whole[:, None], jnp.ones(8), lax.ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
+
+
+def one_does_not(x, places):
+    at = jnp.stack([jnp.where(places < 0, places + 3, places), places], 1)
+    return lax.scatter_add(x, at, jnp.ones(8), lax.ScatterDimensionNumbers((), (0, 1), (0, 1)), mode="drop")
+
+
+@pytest.mark.parametrize("function", [rows, of_another_axis, one_does_not], ids=lambda f: f.__name__)
+def test_many_places_that_do_not(function):
+    x = ROW if function is of_another_axis else X
+    text = hlo(function, x, PLACES)
+    assert "scatter_at(x, " in main(text)
+    for places in (PLACES, np.array([-5, 4, -1, 0, 1, -4, 3, -2], np.int32)):
+        assert_agrees(text, x, places, without=NEW, budget=EXACT)
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "uint32", "bfloat16", "complex64"])

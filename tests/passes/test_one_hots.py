@@ -96,4 +96,4 @@ def test_the_gradient_of_a_cross_entropy_is_one_kernel():
 
 def test_the_readable_style_scatters():
     function, arguments = PROGRAMS["cross entropy"]
-    assert "scatter_at(" in xla2py.emit(xla2py.from_jax(function, *arguments)).source
+    assert "put_at(" in xla2py.emit(xla2py.from_jax(function, *arguments)).source

@@ -12,6 +12,7 @@ from xla2py.templates.prelude.indexing import (
     get_or_fill,
     occurrences,
     pad,
+    put_at,
     scatter,
     scatter_at,
     scatter_rows,
@@ -208,6 +209,14 @@ def test_scatter_at_leaves_out_what_is_outside(combine):
             expected[place] = value if combine is None else combine(expected[place], value)
     np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(x, before)
+
+
+def test_put_at_counts_negative_places():
+    x, places = np.zeros(4, np.float32), np.array([-5, -4, -1, 0, 3, 4], np.int8)
+    result = put_at(x, places, np.arange(6, dtype=np.float32), np.add)
+    np.testing.assert_array_equal(result, [4, 0, 0, 6])
+    np.testing.assert_array_equal(put_at(x, places[1:5], np.float32(2)), [2, 0, 0, 2])
+    assert not x.any()
 
 
 def test_scatter_at_by_several_indices_that_broadcast():

@@ -90,5 +90,5 @@ def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:
 
 def _is_update(node: Node) -> bool:
     """Tell whether a node is its first operand with other values at some places."""
-    is_scatter = node.opcode == "prelude" and node.parameters["function"] == "scatter_at"
+    is_scatter = node.opcode == "prelude" and node.parameters["function"] in ("scatter_at", "put_at")
     return node.operation.changes or (is_scatter and node.parameters["arguments"][0] == Slot(0))

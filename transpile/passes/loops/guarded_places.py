@@ -6,13 +6,14 @@ the array where it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from ...array.graph import Graph
 from ...array.in_place import is_own_array
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
 from ..indexing.wrapped_indices import WRAPPED, is_of_axis
@@ -21,7 +22,7 @@ from .own_arrays import own_arrays
 
 
 def guarded_places(function: Function, supports: Support) -> None:
-    """Replace calls of ``scatter_at`` with numbers as indices."""
+    """Replace calls of ``scatter_at`` with numbers as indices, and indices that count from the end."""
     features = supports.features
     if not (features.arrays_are_mutable and features.elements_are_numbers):
         return
@@ -37,8 +38,10 @@ def _guarded(graph: Graph, node: Node) -> Node | None:
     array, where, value, *combine = node.parameters["arguments"]
     slots = where if isinstance(where, tuple) else (where,)
     is_plain = array == Slot(0) and value == Slot(1) and not (combine and not isinstance(combine[0], Ufunc))
-    if not is_plain or not all(isinstance(slot, Slot) and not node.operands[slot.index].ndim for slot in slots):
+    if not is_plain or not all(isinstance(slot, Slot) for slot in slots):
         return None
+    if any(node.operands[slot.index].ndim for slot in slots):
+        return _from_end(graph, node, [slot.index for slot in slots])
     x, new = node.operands[:2]
     if not (node.region.is_in_loop or is_own_array(x)) or x.shape != node.shape:
         return None
@@ -55,6 +58,27 @@ def _guarded(graph: Graph, node: Node) -> Node | None:
     from_end = tuple(place is not number for place, (number, _) in zip(places, given, strict=True))
     made = graph.add("scatter", (changed, new, *places), index=tuple(index), ufunc=ufunc, from_end=from_end)
     return permute(graph, made, order)
+
+
+def _from_end(graph: Graph, node: Node, places: Sequence[int]) -> Node | None:
+    """Return the same scatter of elements at indices that count from the end where they are negative, or None."""
+    if len(places) < node.ndim:
+        return None  # rows are combined in rounds, by places that do not
+    operands = list(node.operands)
+    for size, place in zip(node.shape, places, strict=False):
+        index = node.operands[place]
+        inner = index.operands[0] if index.opcode == "expand" else index
+        if (uncounted := _uncounted(inner, size)) is not inner:
+            operands[place] = uncounted if inner is index else with_operands(graph, index, (uncounted,))
+        if operands[place] is node.operands[place] and not _is_positive(operands[place]):
+            return None
+    if tuple(operands) == node.operands:
+        return None
+    return with_operands(graph, node, tuple(operands), function="put_at")
+
+
+def _is_positive(node: Node) -> bool:
+    return node.interval is not None and node.interval[0] >= 0
 
 
 def _uncounted(place: Node, size: int) -> Node:
