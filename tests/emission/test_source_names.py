@@ -254,6 +254,49 @@ AUTHORS = {
         NOISY_TEXT.replace("multiply(changed, changed)", "add(changed, k)"),
         "k = np.exp(x)\n    covariance = k.copy()\n    covariance[2] = noise",
     ),
+    "a value that an object holds has the name of the object": (
+        MOVED := "def layer(x, w):\n    moved = Grid(x + w, 3)\n    return jnp.exp(moved.data) + moved.data\n",
+        MOVED_TEXT := """
+        x = f32[8] parameter(0)
+        w = f32[8] parameter(1)
+        total = f32[8] add(x, w), @2:17
+        exp = f32[8] exponential(total)
+        ROOT result = f32[8] add(exp, total)
+        """,
+        "    moved = x + w\n",
+    ),
+    "what a function is given is only a step of its value": (
+        MOVED.replace("Grid", "move"),
+        MOVED_TEXT,
+        "    x_plus_w = x + w\n",
+    ),
+    "a value whose part an attribute is has its name": (
+        MOVED.replace("Grid(x + w, 3)", "(x**o + w**o).o"),
+        MOVED_TEXT.replace("2:17", "2:13"),
+        "    moved = x + w\n",
+    ),
+    "one that is transposed does not": (
+        MOVED.replace("Grid(x + w, 3)", "(x + w).mT"),
+        MOVED_TEXT.replace("2:17", "2:13"),
+        "    x_plus_w = x + w\n",
+    ),
+    "a word that says nothing gives way where it would need a number": (
+        GIVEN := "def layer(y, scale):\n    z = y\n    y = y / scale\n    return jnp.exp(y) + y + z\n",
+        GIVEN_TEXT := """
+        y = f32[8] parameter(0)
+        scale = f32[8] parameter(1)
+        ratio = f32[8] divide(y, scale), @3:8
+        exp = f32[8] exponential(ratio)
+        sum = f32[8] add(exp, ratio)
+        ROOT result = f32[8] add(sum, y)
+        """,
+        "    y_over_scale = y / scale\n",
+    ),
+    "a word that says something does not": (
+        GIVEN.replace("y = y", "tau = tau").replace("(y, scale)", "(tau, scale)").replace("(y)", "(tau)"),
+        GIVEN_TEXT.replace("y =", "tau =").replace("(y,", "(tau,").replace(", y)", ", tau)").replace("3:8", "3:10"),
+        "    tau_2 = tau / scale\n",
+    ),
     "the name of a tree is that of none of its leaves": (
         "def play(p, x):\n    state = step(p, x)\n    return state\n",
         """

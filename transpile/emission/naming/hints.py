@@ -53,7 +53,16 @@ class WantedNames:
         value = _Value(self, node)
         if self.is_explained:
             self.all_hints[node] = self._all_of(value)
-        return next((word for hint in HINTS if (word := hint.of(self, value))), "")
+        words = (word for hint in HINTS if (word := hint.of(self, value)))
+        first = next(words, "")
+        if not is_empty_word(first) or self._is_free(node, first):
+            return first
+        telling = (word for word in words if not is_empty_word(word) and word not in operation_words())
+        return next((word for word in telling if self._is_free(node, word)), first)
+
+    def _is_free(self, node: Node, word: str) -> bool:
+        """Return whether a value would get a name without a number."""
+        return self.writer.names.free(word) == word or self.writer.allocation.gives(node, word)
 
     def _all_of(self, value: _Value) -> list[tuple[str, str]]:
         """Return all hints for a value, the one that wins first, each with its source and the name."""

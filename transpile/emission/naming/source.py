@@ -25,7 +25,7 @@ from ...walks import reached
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, instructions_of, is_gradient
 from .source_functions import SourceFunctions
-from .source_reads import MOST_FILES, ReadNames, SourceTables
+from .source_reads import MOST_FILES, NO_VALUES, ReadNames, SourceTables
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -46,7 +46,14 @@ class ReturnedVariable:
     name: str
 
 
-Target = str | tuple[str, ...] | Returned | ReturnedVariable  # a tuple: the names that a value is unpacked into
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the expression at ``place``: what it computes is a step of that."""
+
+    place: Place
+
+
+Target = str | tuple[str, ...] | Returned | ReturnedVariable | Part  # a tuple: the names that a value is unpacked into
 Targets = dict[Place, Target]
 TakenApart = tuple[tuple[str, ...], Place, int]  # the names, where the assignment is, and the frame around it
 
@@ -57,6 +64,7 @@ _EMPTY_WORDS = frozenset(
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)  # statements of one expression
+_COMPUTING = (ast.Attribute, ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
 _FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # words for the form of a value
 
 
@@ -89,6 +97,10 @@ class SourceNames:
             self.apart.update(apart(file_name, tree))
             self.first_lines.update(first_lines(file_name, tree))
         self.hints.update(self.targets)
+        self.steps: Targets = {}  # also from the expressions inside
+        for file_name, tree in trees.items():
+            self.steps.update(parts(file_name, tree))
+        self.steps.update(self.targets)
         self.functions = SourceFunctions(self.chains, trees)
         self.reads = ReadNames(module, self.chains, trees)
         self.tables = SourceTables(trees)
@@ -113,6 +125,9 @@ class SourceNames:
             frame = self.chains.frames[frame_id - 1]
             place = frame.place
             target = table.get(place)
+            if isinstance(target, Part):
+                place, index, inner = target.place, None, None
+                target = table.get(place)
             if isinstance(target, tuple):
                 target = target[index] if index is not None and index < len(target) else None
             if target is None:
@@ -121,7 +136,7 @@ class SourceNames:
                 return inner if inner is not None and is_empty_word(target) else (prefix + target, place, frame.parent)
             if isinstance(target, ReturnedVariable):
                 inner = inner or (prefix + target.name, place, frame.parent)
-            elif index is None:
+            elif isinstance(target, Returned) and index is None:
                 index = target.index
         return inner
 
@@ -199,8 +214,8 @@ class SourceNames:
 
     def names_around(self, graph: Graph, node: Node) -> list[str]:
         """Return the author's names for the values of the expressions that a node is computed in."""
-        sites = self._sites(graph, [node], self.targets).get(node, [])
-        return list(dict.fromkeys(name for name, *_ in sites))
+        tables = (self._sites(graph, [node], table).get(node, []) for table in (self.targets, self.steps))
+        return list(dict.fromkeys(name for name, *_ in next(filter(None, tables), [])))
 
     def is_step(self, graph: Graph, node: Node, value: Node, name: str) -> bool:
         """Return whether a node is computed in the expression whose value has this name."""
@@ -333,6 +348,30 @@ def _add_handed(table: Targets, file_name: str, function: ast.FunctionDef) -> No
 
 
 @lru_cache(MOST_FILES)
+def parts(file_name: str, tree: ast.Module) -> Targets:
+    """Return the expressions inside those that a file assigns to names or returns, by their places."""
+    found: Targets = {}
+    for statement in ast.walk(tree):
+        match statement:
+            case ast.Assign([ast.Name()], value) | ast.Return(value) if value is not None:
+                place = _place(file_name, value)
+                found.update((_place(file_name, part), Part(place)) for part in _parts_of(value))
+    return found
+
+
+def _parts_of(value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expressions inside one, but for those in comprehensions and functions, and the keywords of calls."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, _COMPUTING):
+            if part is not value:
+                yield part
+            inner = [*part.args, part.func] if isinstance(part, ast.Call) else list(ast.iter_child_nodes(part))
+            waiting.extend(each for each in inner if isinstance(each, ast.expr))
+
+
+@lru_cache(MOST_FILES)
 def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...], Place]]:
     """Return the names of unpacking assignments and the target's place, by the places of both target and value."""
     found: dict[Place, tuple[tuple[str, ...], Place]] = {}
@@ -399,6 +438,8 @@ def _word(key: ast.expr | None) -> str | None:
 def _add_returned(table: Targets, file_name: str, value: ast.expr) -> None:
     """Add an expression that a function returns; for a tuple, every element."""
     table.setdefault(_place(file_name, value), Returned())
+    if (wrapped := _wrapped(value)) is not None:
+        table.setdefault(_place(file_name, wrapped), Returned())
     if isinstance(value, ast.Tuple):
         for index, item in enumerate(value.elts):
             place = _place(file_name, item)
@@ -415,6 +456,18 @@ def _add(table: Targets, file_name: str, target: ast.expr, value: ast.expr | ast
             _add(table, file_name, part, item)
     elif isinstance(target, ast.Name) and target.id.isidentifier() and not _is_of_plumbing(target.id):
         table[_place(file_name, value)] = target.id
+        if (wrapped := _wrapped(value)) is not None:
+            table.setdefault(_place(file_name, wrapped), target.id)
+
+
+def _wrapped(value: ast.expr | ast.AugAssign) -> ast.expr | None:
+    """Return the expression whose value an object holds, as in ``GridArray(a + b, grid)`` and ``(x**ω + y**ω).ω``."""
+    match value:
+        case ast.Attribute(inner, attr) if attr not in NO_VALUES and isinstance(inner, ast.BinOp):
+            return inner
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), [inner, *_]):
+            return inner if name == "ω" or not name.lstrip("_")[:1].islower() else None
+    return None
 
 
 def in_authors_order(program: Program, names: SourceNames) -> None:

@@ -38,7 +38,7 @@ SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # inse
 _DERIVED = "jvp("  # in the op_name of operations from differentiation
 _BATCHED = "vmap(jvp("  # in that of all columns of a Jacobian
 _COMMUTATIVE = frozenset(("add", "multiply"))
-_NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that do not name values
+NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that do not name values
 MOST_FILES = 32  # parsed files that are cached for the next program
 _SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of an informative name, in its function and outside
 _MAKERS = frozenset(("array", "asarray"))
@@ -146,7 +146,7 @@ def _name(expression: ast.expr) -> Iterator[str]:
     """Yield the name of a variable or of an attribute."""
     if isinstance(expression, ast.Name):
         yield expression.id
-    elif isinstance(expression, ast.Attribute) and expression.attr not in _NO_VALUES:
+    elif isinstance(expression, ast.Attribute) and expression.attr not in NO_VALUES:
         yield expression.attr
 
 

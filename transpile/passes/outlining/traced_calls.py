@@ -285,15 +285,17 @@ def _splits(calls: Sequence[_Labelled], places: Mapping[Instruction, int]) -> It
     Where a copy has several instructions of one label, such as ``-0.5 * k * u``, of which the first depends on no
     other copy, the text tells them apart. What only some copies have is an operation along another axis.
     """
-    by_depth = list(map(_split, calls))
-    yield by_depth
-    if all(len(copies) == 1 for copies in by_depth):
+    first = list(map(_split, calls))
+    yield first
+    if all(len(copies) == 1 for copies in first):
         return
-    if any(label[-1] for copies in by_depth for label in copies[0]):
+    orders = [(calls, first)]
+    if any(label[-1] for copies in first for label in copies[0]):
         by_text = [sorted(labelled, key=lambda each: places[each[1]]) for labelled in calls]
-        yield [_split(labelled) for labelled in by_text]
-    if any(len(labelled) > sum(map(len, copies)) for labelled, copies in zip(calls, by_depth, strict=True)):
-        yield list(map(_with_rest, by_depth, calls))
+        orders.append((by_text, list(map(_split, by_text))))
+        yield orders[-1][1]
+    if any(len(labelled) > sum(map(len, copies)) for labelled, copies in zip(calls, first, strict=True)):
+        yield from (list(map(_with_rest, split, labelled)) for labelled, split in orders)
 
 
 def _split(labelled: _Labelled) -> list[Copy]:
