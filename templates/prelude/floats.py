@@ -5,6 +5,7 @@ computed in a wider one and rounded once.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ ERF_DENOMINATOR = (
 )
 
 
-def erf(x: np.ndarray) -> np.ndarray:
+def erf(x: np.ndarray | Any) -> np.ndarray:
     """Return the error function, to 2 units in the last place of float32."""
     t = x.astype(np.float32).clip(-3.8325068, 3.8325068)  # beyond which it is 1
     square = t * t
@@ -78,7 +79,7 @@ ERFC64_DENOMINATOR = [
 ]
 
 
-def erf_float64(x: np.ndarray) -> np.ndarray:
+def erf_float64(x: np.ndarray | Any) -> np.ndarray:
     """Return the error function, by the approximations of the Cephes library."""
     size = np.abs(x).clip(0, 6)  # beyond which it is 1
     square = size * size

@@ -91,6 +91,33 @@ ENTRY main {
   ROOT r = (f32[], pred[]) tuple(a, g)
 }
 """,
+    "choices between numbers that are typed and between those that are not": """
+ENTRY main {
+  x = f64[] parameter(0)
+  y = f64[] parameter(1)
+  zero = f64[] constant(0)
+  one = f64[] constant(1)
+  minus = f64[] constant(-1)
+  p = pred[] compare(x, zero), direction=GT
+  a = f64[] select(p, minus, zero)
+  squared = f64[] multiply(x, x)
+  shifted = f64[] add(squared, one)
+  quotient = f64[] divide(a, shifted)
+  b = f64[] subtract(quotient, f64[] divide(a, x))
+  q = pred[] compare(y, zero), direction=GT
+  c = f64[] select(q, minus, zero)
+  scaled = f64[] multiply(c, b)
+  d = f64[] subtract(scaled, f64[] multiply(c, x))
+  ROOT r = (f64[], f64[]) tuple(b, d)
+}
+""",
+    "a function of a number": """
+ENTRY main {
+  x = f32[] parameter(0)
+  low = f32[] erf(f32[] constant(-1.4142135))
+  ROOT y = f32[] multiply(x, low)
+}
+""",
     "reshapes of choices": """
 ENTRY main {
   x = f32[16,6] parameter(0)

@@ -128,3 +128,29 @@ def test_of_long_paths_the_end_that_tells_them_apart_is_the_name():
     assert "    layers_of_it_0_weight = constant(" in source
     assert "    layers_of_it_1_weight = constant(" in source
     assert "    scale_of_the_transformer = " in source
+
+
+GATES = generator.normal(size=(100, 60)).astype(np.float32)
+STACK = generator.normal(size=(2, 100, 30)).astype(np.float32)
+
+
+def test_parts_of_an_array_are_slices_of_it():
+    params = {"gates": GATES, "stack": STACK}
+
+    def cut(x):
+        one, other = jnp.split(jnp.asarray(params["gates"]), [40], axis=1)
+        stack = jnp.asarray(params["stack"])
+        return x @ one, x @ other, x @ stack[0] + x @ stack[1]
+
+    names, source = named_constants(cut)
+    assert names == {"params.gates", "params.stack"}
+    assert "[:, :40]" in source and "[:, 40:]" in source
+
+
+def test_arrays_of_which_little_is_used_and_parts_with_few_numbers_are_not_stored_whole():
+    narrow = np.tile(np.float32([1, 2, 1]), (100, 30))
+
+    def cut(x):
+        return x @ jnp.asarray(GATES)[:, :20], x @ jnp.asarray(narrow)[:, :60]
+
+    assert not named_constants(cut)[0] & {"GATES", "narrow"}

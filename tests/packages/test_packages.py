@@ -14,6 +14,7 @@ import pytest
 import xla2py as library
 from xla2py.transpile.errors import UsageError, XlaToPythonWarning
 from xla2py.transpile.frontends import safetensors
+from xla2py.transpile.frontends.functions import load_function
 from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
 from xla2py.transpile.hlo.ir import Built, Trees
 from xla2py.transpile.hlo.literal_values import array_sha256
@@ -385,3 +386,54 @@ def test_a_gradient_by_a_tree_is_refused(tmp_path):
     source = {"total": (lambda p, y: (p["w"] * y).sum(), {"w": x}, x)}
     with pytest.raises(UsageError, match="XP710"):
         packages.package(source, to=tmp_path / "out", value_and_grad=0)
+
+
+INNER = """
+import jax
+
+traced = []
+
+
+@jax.jit
+def inner(x):
+    traced.append("inner")
+    return x * 2
+
+
+def one(x):
+    return inner(x)
+
+
+def other(x):
+    return inner(x) + x
+"""
+
+
+@pytest.mark.live_xla
+def test_what_was_traced_before_is_traced_again(tmp_path, live_xla):
+    """Otherwise its instructions have the calls of its first caller, and a package is stale in the next process."""
+    (tmp_path / "calls_inner.py").write_text(INNER, encoding="utf-8")
+    for name in ("one", "other"):
+        load_function(f"calls_inner:{name}(f32[3])", tmp_path)
+    assert sys.modules["calls_inner"].traced == ["inner", "inner"]
+
+
+ROOTS = """
+import numpy as np
+
+START = {"mu": np.full(9, 2, np.float32), "nu": np.full(9, 2, np.float32)}
+
+
+def update(state, x):
+    return {"mu": state["mu"] + x, "nu": state["nu"]}, (state["mu"] * state["nu"]) ** 0.5
+"""
+
+
+def test_a_recorded_run_has_the_values_of_objects(folder, xla2py):
+    """Random numbers need be no state, and what they give is not told."""
+    Path("roots.py").write_text(ROOTS, encoding="utf-8")
+    code, _, err = xla2py("package", "roots:update(START, f32[9])", "-o", "rooted")
+    assert code == 0 and "NaN" not in err
+    with np.load("rooted/tests/recorded/update-0.npz") as first, np.load("rooted/tests/recorded/update-1.npz") as other:
+        assert first["results/result.1"].tolist() == [2] * 9
+        assert np.isnan(other["results/result.1"]).any()

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from .checkpoints import as_tree, read_checkpoint
@@ -75,11 +77,26 @@ def load_function(
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
         found = with_gradient(found, gradient) if gradient else found
         examples = _examples(arguments, match["module"], sizes, tree) if has_arguments else ()
+        required_jax().clear_caches()  # what was traced before has the stack frames of its first caller
         try:
             module = of_object(found, examples, name)
         except UsageError as error:
             raise error if tree is None else _with_hint(error, weights, tree) from error
+    module = replace(module, examples=_values_of(examples, module))
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
+
+
+def _values_of(examples: Any, module: HloModule) -> tuple[Any, ...]:
+    """Return for each parameter the array among the examples; None for a type, and for what is no array of NumPy."""
+    found = dict(enumerate(required_jax().tree_util.tree_leaves(examples)))
+    numbers = module.trees.leaves if module.trees is not None else ()
+    values = []
+    for number, parameter in zip(numbers, module.entry.parameters, strict=False):
+        value, shape = found.get(number), parameter.array_shape
+        kind = (getattr(value, "shape", None), getattr(value, "dtype", None))
+        is_array = hasattr(value, "__array__") and kind == (shape.dimensions, shape.element_type.dtype)
+        values.append(np.asarray(value) if is_array else None)
+    return tuple(values)
 
 
 def with_gradient(function: Any, argument: str) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Diagnostic, UsageError
+from ..hlo.attributes import SliceDimension
 from ..hlo.ir import HloModule, Instruction, StackFrame, with_entry, with_replaced
 from ..hlo.literal_values import array_sha256, distinct_names
 from ..hlo.parser import parse_module
@@ -31,6 +32,8 @@ from .trees import trees_of
 WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))  # only with JAX_ENABLE_X64
 _DEEPEST = 2  # levels of closures in closures
 _OF_VARIABLES = ".value"  # the attribute of flax variables that holds the array
+_DIFFERENT = 4  # numbers at the beginning of a part of an array
+_PLACES = 64  # where the first number of a part is compared
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 
 
@@ -147,8 +150,9 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     pytree that ``function`` closes over, or reads from its globals, and ``A_CUBIC`` for a global of a source file of
     the program. The first of several equal arrays gives the name; different arrays of one name get numbers.
 
-    JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. The array
-    itself, transposed or reshaped, replaces this constant. Only leaves with the size and type of a constant are hashed.
+    JAX transposes, reshapes and cuts such an array while it traces: ``x @ embedding.T`` has a constant of its own. The
+    array itself, transposed, reshaped or sliced, replaces this constant. Only leaves with the size and type of a
+    constant are hashed.
     """
     literals = {i: i.attributes["literal"] for i in module.instructions() if i.opcode == "constant"}
     arrays = {i: x for i, x in literals.items() if isinstance(x, np.ndarray) and x.size > 1}
@@ -169,8 +173,56 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     }
     unnamed = {i: arrays[i].T for i, digest in digests.items() if arrays[i].ndim == 2 and digest not in names}
     made |= {i: _made_of(i, x, "transpose", dimensions=(1, 0)) for i, x in unnamed.items() if array_sha256(x) in names}
+    left = {i: x for i, x in arrays.items() if i not in made and digests.get(i) not in names and _may_be_part(x)}
+    for name, leaf in _captured(jax, function, _DEEPEST) if left else ():
+        parts = {i: start for i, x in left.items() if (start := _start_of(x, leaf)) is not None}
+        if (
+            parts and 2 * sum(left[i].size for i in parts) >= leaf.size
+        ):  # otherwise most of the leaf would be stored in vain
+            names.setdefault(array_sha256(np.asarray(leaf)), name)
+            made |= {i: _cut(i, np.asarray(leaf), start) for i, start in parts.items()}
+            left = {i: x for i, x in left.items() if i not in parts}
     module = with_entry(module, with_replaced(module.entry, made)) if made else module
     return replace(module, constant_names=distinct_names(names))
+
+
+def _may_be_part(array: np.ndarray) -> bool:
+    """Return whether a constant has too many different numbers to be in another array by chance."""
+    return array.dtype.kind in "fV" and len(np.unique(array[..., :_DIFFERENT].ravel()[:_DIFFERENT])) == _DIFFERENT
+
+
+def _start_of(part: np.ndarray, leaf: Any) -> tuple[int, ...] | None:
+    """Return where a leaf has the elements of an array, which may lack its first axes; None if nowhere."""
+    room = [n - m for n, m in zip(leaf.shape[::-1], part.shape[::-1], strict=False)][::-1]
+    if leaf.dtype != part.dtype or leaf.ndim < part.ndim or leaf.size == part.size or min(room, default=0) < 0:
+        return None
+    whole = np.asarray(leaf)
+    index: tuple[Any, ...] = (..., *(slice(n + 1) for n in room))
+    for start in np.argwhere(whole[index] == part.flat[0])[:_PLACES]:
+        if whole[_ranges(start, part.shape)].tobytes() == part.tobytes():
+            return tuple(map(int, start))
+    return None
+
+
+def _ranges(start: Iterable[int], shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the slices of an array of ``shape`` that begin at a position, one long on axes that it lacks."""
+    at = tuple(start)
+    sizes = (1,) * (len(at) - len(shape)) + shape
+    return tuple(slice(int(first), int(first) + size) for first, size in zip(at, sizes, strict=True))
+
+
+def _cut(constant: Instruction, whole: np.ndarray, start: tuple[int, ...]) -> list[Instruction]:
+    """Return the instructions that compute a constant as a part of an array."""
+    shape = constant.array_shape
+    ranges = _ranges(start, shape.dimensions)
+    array, part = _made_of(
+        constant, whole, "slice", slice=tuple(SliceDimension(each.start, each.stop) for each in ranges)
+    )
+    if len(ranges) == len(shape.dimensions):
+        return [array, part]
+    sizes = tuple(each.stop - each.start for each in ranges)
+    part = replace(part, name=f"{constant.name}.part", shape=ArrayShape(shape.element_type, sizes))
+    return [array, part, replace(constant, opcode="reshape", operands=(part,), attributes={})]
 
 
 def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes: Any) -> list[Instruction]:

@@ -239,6 +239,7 @@ class HloModule:
     host_functions: tuple[Any, ...] = ()  # Python callbacks of the tracing process, by their numbers in the text
     stored: tuple[tuple[str, Any], ...] = ()  # names and arrays of the last parameters, loaded from a file
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, if the program came with those of one run
+    examples: tuple[Any, ...] = ()  # for each parameter, the array that its function was traced with, or None
     notes: tuple[Diagnostic, ...] = ()  # the parts that the reader skipped
     free_sizes: Mapping[str, int] = field(default_factory=_empty)  # by name: the values of this reading
     free_numbers: frozenset[float] = frozenset()  # numbers that follow from the free sizes: not folded

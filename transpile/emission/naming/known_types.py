@@ -106,7 +106,9 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
     if node.is_literal:
         return KnownType(True, node.type, 0)
     if not node.ndim and node.opcode == "select":
-        return _of_one(node.operands[1:], known)
+        found = _of_one(node.operands[1:], known)
+        are_written = all(operand.is_literal for operand in node.operands[1:])  # in places as Python ints
+        return found and found._replace(is_alone=found.is_alone or are_written)
     if node.operation.is_elementwise and node.opcode != "select":
         return _of_elementwise(node, known, is_operator)
     if node.operation.is_reduction and not node.ndim:
