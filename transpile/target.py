@@ -317,11 +317,11 @@ class Target:
     ``arrange`` turns a program into the form that runs in chunks, within limits of memory, and returns its plan.
     ``arrange(.., layout)`` follows the layout of another plan; ``arrange(.., compiler_bytes=..)`` reserves memory for
     the compiler of kernels, which are those of block functions. ``runners`` run a program of several replicas, whose
-    body is written for the target ``replicas`` if given. ``kernels`` are given if the target offers the style ``fast``,
-    ``graphs`` if it can capture programs. ``adopt(array)`` makes an argument of ``main`` from a NumPy array.
-    ``library`` is the way modules run; ``twin`` runs them in tests if the target's device is missing. Helpers that
-    modules share are in the target's file; those of the prelude's modules in ``helpers_of`` are in the file of the
-    target of that name.
+    body is written for the target ``replicas`` if given; each is a method of a class of the prelude. ``kernels`` are
+    given if the target offers the style ``fast``, ``graphs`` if it can capture programs. ``adopt(array)`` makes an
+    argument of ``main`` from a NumPy array. ``library`` is the way modules run; ``twin`` runs them in tests if the
+    target's device is missing. Helpers that modules share are in the target's file; those of the prelude's modules in
+    ``helpers_of`` are those of the target of that name, in its file.
     """
 
     name: str
@@ -335,7 +335,9 @@ class Target:
     arrange: Callable[..., tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8
-    runners: tuple[str, ...] = ("run_local", "run_mpi")
+    runners: Mapping[str, str] = field(
+        default_factory=lambda: {"run_local": "InThreads", "run_mpi": "OnRanks"}, hash=False
+    )
     replicas: Target | None = None
     prelude: tuple[Path, ...] = ()
     helpers_of: Mapping[str, str] = field(default_factory=dict, hash=False)

@@ -32,6 +32,6 @@ TARGET = Target(
     own_function=own_function,
     refuses=refuses,
     refuses_function=refuses_function,
-    runners=(),
+    runners={},
     library=Library(packages=("array_api_compat",), requires=("array-api-compat",)),
 )

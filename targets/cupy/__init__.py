@@ -17,6 +17,15 @@ from .refusals import refuses
 
 # The dtypes of CuPy 14; of those of ml_dtypes, only bfloat16.
 HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 bf16 f16 f32 f64 c64 c128".split())
+# What replicas have in common with those of modules for NumPy: their arrays choose the library of each function.
+_RUNTIME = (
+    "replica",
+    "replica_collectives",
+    "replica_mpi",
+    "replica_mpi_files",
+    "replica_snapshots",
+    "replica_threads",
+)
 LACKING = frozenset(ELEMENT_TYPES) - HELD
 
 
@@ -66,11 +75,12 @@ TARGET = Target(
     ),
     largest_folded=0,  # each call of cp.array(..) in a function copies from the host
     prelude=(TEMPLATES / "cupy" / "prelude",),
+    helpers_of=dict.fromkeys((*_RUNTIME, "shards"), "numpy"),
     own_function=own_function,
     packages={"cudnn": CUDNN},
     adopt=on_device,
     lacks=LACKING,
-    runners=("run_local", "run_nccl"),
+    runners={"run_local": "InThreads", "run_nccl": "OverNccl", "run_mpi": "OnDevices"},
     kernels=KERNELS,
     graphs=Graphs(cannot_be_captured, captured_product, TEMPLATES / "cupy" / "prelude" / "graphs"),
     precisions=("float32", "tf32"),

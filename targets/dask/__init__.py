@@ -12,7 +12,15 @@ from .refusals import refuses
 from .writing.kernels import KERNELS
 
 # What replicas on a cluster have in common with those of modules for NumPy, and what else their bodies use.
-_RUNTIME = ("ragged", "replica", "replica_collectives", "replica_snapshots", "replica_threads", "shards")
+_RUNTIME = (
+    "ragged",
+    "replica",
+    "replica_collectives",
+    "replica_ragged",
+    "replica_snapshots",
+    "replica_threads",
+    "shards",
+)
 _OWN = ("replica_transport", "replica_workers", "sidecar", "tensors")
 _MODULES = [path.stem for prelude in ("prelude", "numpy/prelude") for path in TEMPLATES.joinpath(prelude).glob("*.py")]
 
@@ -50,7 +58,7 @@ TARGET = Target(
         numpy.TARGET,
         name="dask",
         title="Dask",
-        runners=("run_local", "run_replicas"),
+        runners={"run_local": "InThreads", "run_replicas": "OnWorkers"},
         helpers_of={module: "numpy" for module in _MODULES if module not in _OWN},
     ),
 )

@@ -1,20 +1,14 @@
 """Runs of rows of different lengths. Source: XLA's RaggedAllToAll."""
 
+from typing import Any
+
 import numpy as np
 
 
-def copy_ragged_rows(
-    source: np.ndarray,
-    target: np.ndarray,
-    source_starts: np.ndarray,
-    sizes: np.ndarray,
-    target_starts: np.ndarray,
-) -> np.ndarray:
-    """Return ``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]``
-    copied to ``target_starts[k]``.
-    """
+def copy_ragged_rows(source: np.ndarray, target: np.ndarray, *runs: Any) -> np.ndarray:
+    """Return ``target`` with rows of ``source``: ``runs`` are starts, sizes, places."""
     result = target.copy()
-    for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
+    for start, size, place in zip(*runs, strict=True):
         result[place : place + size] = source[start : start + size]
     return result
 
@@ -22,9 +16,7 @@ def copy_ragged_rows(
 def rows_of_runs(
     x: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of ``x`` that a member gets, run after run, and the [starts,
-    sizes, places] of the runs in these rows.
-    """
+    """Return a member's runs of rows of ``x``, and their [starts, sizes, places]."""
     runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     ends = np.cumsum(sizes)
     return np.concatenate([x[:0], *runs]), np.stack([ends - sizes, sizes, places])

@@ -44,7 +44,8 @@ class Replica:
         self.device, self.count = device, replicas * partitions
         self.replica_id = np.uint32(device // partitions)
         self.partition_id = np.uint32(device % partitions)
-        self.network, self.memory = network, np.empty(0, np.uint8)
+        self.network = network
+        self.memory: Any = None  # where arrays to combine arrive
         self.kept: dict[Any, Any] = {}  # exchanges of short arrays, by call
 
     def members(self, groups: Groups) -> Sequence[int]:
@@ -58,19 +59,17 @@ class Replica:
         size = count * like.nbytes
         if not KEPT_BYTES < like.nbytes <= size <= COMBINED_BYTES:
             return np.empty_like(like, shape=(count, *like.shape), order="C")
-        if self.memory.size < size:
-            self.memory = np.empty(size, np.uint8)
+        if self.memory is None or self.memory.size < size:
+            self.memory = np.empty_like(like, np.uint8, shape=size)
         return self.memory[:size].view(like.dtype).reshape(count, *like.shape)
 
     def exchanged(
         self, layout: Any, x: Any, axis: int, groups: Any, channel: Channel
     ) -> Any:
-        """Exchange arrays with other devices, and return what arrives: an array of the
-        caller's own, or a list of views.
-
-        A ``layout`` returns, of an array, the part for each device, the place of what
-        each device sends, and the array or list of these places. The memory of a short
-        array is kept for the next call at the same line.
+        """Exchange arrays, and return what arrives: an array of the caller's own, or a
+        list of views. A ``layout`` returns, of an array, the part for each device, the
+        place of what each sends, and the array or list of these places. The memory of
+        a short array is kept for the next call at the same line.
         """
         call = sys._getframe(2)
         key = layout, call.f_lasti, id(call.f_code), axis, channel, x.dtype, x.shape
@@ -102,6 +101,11 @@ def tag_of(name: str, dtype: Any, shape: Any, channel: Channel, line: int = 0) -
     """Return the name of an exchange, by which both sides know it."""
     at = f"line {line}" if channel is None else f"channel {channel}"
     return f"{name} of {dtype}{list(shape)} ({at})"
+
+
+def on_host(x: Any) -> Any:
+    """Return a number or array in the host's memory."""
+    return x.get() if hasattr(x, "__cuda_array_interface__") else x
 
 
 class Mailbox:
@@ -138,9 +142,7 @@ class Mailbox:
     def take(
         self, source: int, tag: str, channel: Channel = None, like: Any = None
     ) -> Any:
-        """Wait for the next array that a device sends, which is ``like`` another one.
-        Raises ReplicaMismatch if it has another tag, and ReplicaError if none comes.
-        """
+        """Return the next array of a device. Raises ReplicaError if none comes."""
         with self.changed:
             arrived = self.messages[source, channel]
             self.wait(lambda: arrived, source, tag)

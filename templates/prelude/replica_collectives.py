@@ -5,14 +5,12 @@ sections of these names.
 dispatch to other array libraries (``__array_function__``): arrays stay on their device.
 """
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from .ragged import copy_ragged_rows, room_for_runs, rows_of_runs
 from .replica import KEPT_BYTES, Channel, Groups, Replica, tag_of
 
 Combine = Callable[[Any, Any], Any]
@@ -101,45 +99,8 @@ class AllToAll(Replica):
     def all_to_all(
         self, x: Any, axis: int = 0, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """Send block ``i`` of ``x`` along ``axis`` to member ``i``, and return the
-        blocks that arrive, joined along the same axis.
-        """
+        """Send block ``i`` of ``x`` to member ``i``, and return those that arrive."""
         return self.exchanged(SHARDS_JOINED, x, axis, groups, channel)
-
-
-class RaggedAllToAll(Replica):
-    def ragged_all_to_all(
-        self,
-        x: Any,
-        output: Any,
-        starts: Any,
-        sizes: Any,
-        places: Any,
-        groups: Groups = None,
-        channel: Channel = None,
-    ) -> Any:
-        """Send runs of rows of ``x`` to the members, and return ``output`` with the
-        rows that arrive.
-
-        The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row
-        ``places[k]`` of a member: the runs for member 0 come first, then those for
-        member 1, and so on.
-        """
-        members = self.members(groups)
-        shares = divided(np.stack([starts, sizes, places]), members, 1).values()
-        each, told = zip(*(rows_of_runs(x, *share) for share in shares), strict=True)
-        told = np.concatenate(told, axis=1)
-        told = self.exchanged(SHARDS_JOINED, told, 1, groups, channel)
-        runs, send = divided(told, members, 1), dict(zip(members, each, strict=True))
-        rows = {m: room_for_runs(x, sizes) for m, (_, sizes, _) in runs.items()}
-        rows[self.device] = send.pop(self.device)
-        line = sys._getframe(1).f_lineno
-        tag = tag_of("ragged_all_to_all", x.dtype, output.shape, channel, line)
-        exchange = self.network.prepared(send, {m: rows[m] for m in send}, tag, False)
-        exchange()
-        for member in members:
-            output = copy_ragged_rows(rows[member], output, *runs[member])
-        return output
 
 
 def permuted(g: Replica, x: Any, axis: int, pairs: Routes) -> Any:
@@ -151,9 +112,7 @@ def permuted(g: Replica, x: Any, axis: int, pairs: Routes) -> Any:
 
 class CollectivePermute(Replica):
     def collective_permute(self, x: Any, pairs: Routes, channel: Channel = None) -> Any:
-        """Return the ``x`` of the device that sends to this one by ``pairs`` of
-        (source, target), or zeros if none does.
-        """
+        """Return the ``x`` that ``pairs`` of (source, target) send here, or zeros."""
         return self.exchanged(permuted, x, 0, pairs, channel)
 
 
@@ -184,18 +143,14 @@ class CollectiveReduce(Replica):
 
 class Channels(Replica):
     def send(self, x: Any, channel: int, pairs: Routes) -> None:
-        """Send ``x`` to the targets that ``pairs`` of (source, target) have for this
-        device, without waiting.
-        """
+        """Send ``x`` to this device's targets in ``pairs``, without waiting."""
         tag = tag_of("transfer", x.dtype, x.shape, channel)
         for source, target in pairs:
             if source == self.device:
                 self.network.post(target, x, tag, channel)
 
     def recv(self, otherwise: Any, channel: int, pairs: Routes) -> Any:
-        """Return the array that another device sends on a channel, or ``otherwise``, an
-        array of the same shape, if none does.
-        """
+        """Return the array that a device sends here on a channel, or ``otherwise``."""
         tag = tag_of("transfer", otherwise.dtype, otherwise.shape, channel)
         for source, target in pairs:
             if target == self.device:

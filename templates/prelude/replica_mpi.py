@@ -21,30 +21,27 @@ from .replica import (
 GIVE_WAY = getattr(os, "sched_yield", partial(time.sleep, 0))  # to ranks on its core
 SLEEPLESS = 5e-4  # seconds until a waiting rank sleeps, which takes 5e-5 at least
 PATIENCE = 0.01  # seconds until a waiting rank checks whether the others still run
+LONGEST = 1 << 30  # bytes of a message: some MPIs send no more than 2 GiB
 ENDING = 0  # the MPI tag of messages that tell how a rank has ended
 
 
 class Ranks:
-    """The network of replicas that are ranks of an mpi4py communicator.
-
-    Both sides know the size of an array, so only its bytes are sent. The MPI tag is a
-    number computed from our tag: MPI delivers no array to another collective.
+    """The network of replicas that are ranks of an mpi4py communicator. Only bytes are
+    sent, with a number of our tag: MPI delivers no array to another collective.
     """
 
     def __init__(self, comm: Any, timeout: float) -> None:
         from mpi4py import MPI
 
         self.device, self.comm, self.timeout = comm.Get_rank(), comm, timeout
-        self.bytes, self.status = MPI.BYTE, MPI.Status()
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
-        self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
+        self.status, self.any = MPI.Status(), (MPI.ANY_SOURCE, MPI.ANY_TAG)
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.tags: dict[int, str] = {}  # of collectives, by MPI tag
         self.kept: list[Any] = []  # persistent requests
         self.sending: list[tuple[int, Any]] = []  # to ranks, and may not be taken yet
-        # By rank: until when messages may arrive after its end, and since when it seems
-        # to be in another collective.
+        # Until when messages of an ended rank may arrive; since when one is elsewhere.
         self.ended, self.doubted = dict[int, float](), dict[int, float]()
 
     def number(self, tag: str, channel: int | None = None) -> int:
@@ -55,29 +52,39 @@ class Ranks:
         self.tags[number] = tag
         return number
 
-    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Any:
-        """Return a function that does an exchange, and repeats one that ``is_kept``.
-        Arrays that are contiguous are sent from and to their own memory.
-        """
-        requests, before, after = list[Any](), list[Any](), list[Any]()
+    def room(self, x: Any) -> Any:
+        """Return memory that MPI knows for an array: its own if it is contiguous."""
+        return x if x.flags.c_contiguous else np.empty_like(x, order="C")
+
+    def settle(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Copy arrays for MPI to read, or what it has written."""
+        for source, target in pairs:
+            target[...] = source
+
+    def prepared(
+        self, send: Arrays, into: Arrays, tag: str, is_kept: bool, channel: Any = None
+    ) -> Any:
+        """Return a function that does an exchange, and repeats one that ``is_kept``."""
+        requests, peers, number = list[Any](), list[int](), self.number(tag, channel)
+        before, after = list[Any](), list[Any]()
         ways = (self.comm.Recv_init, into, after), (self.comm.Send_init, send, before)
         for request_of, arrays, copied in ways:
             for peer, x in arrays.items():
-                room = x if x.flags.c_contiguous else np.empty_like(x, order="C")
-                copied += [] if room is x else [(x, room)]
-                request = request_of([room, self.bytes], peer, self.number(tag))
-                requests.append(request)
-        peers = [*into, *send]
+                room = self.room(x)
+                if room is not x:
+                    copied.append((room, x) if arrays is into else (x, room))
+                for message in messages_of(room):
+                    requests.append(request_of(message, peer, number))
+                    peers.append(peer)
         self.kept += requests if is_kept else []
 
         def exchange() -> None:
-            for array, room in before:
-                room[...] = array
+            self.settle(before)
             self.start_all(requests)
             if not self.test_all(requests):
                 self.complete(requests, peers, tag)
-            for array, room in after:
-                array[...] = room
+            if after:
+                self.settle(after)
             if not is_kept:
                 for request in requests:
                     request.Free()
@@ -86,9 +93,11 @@ class Ranks:
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Start to send a copy of an array, since it may be taken at any time."""
-        memory, number = np.array(array, order="C"), self.number(tag, channel)
+        room, number = self.room(np.empty_like(array)), self.number(tag, channel)
+        self.settle([(array, room)])
         self.takers()
-        self.sending.append((peer, self.comm.Isend([memory, self.bytes], peer, number)))
+        for message in messages_of(room):
+            self.sending.append((peer, self.comm.Isend(message, peer, number)))
 
     def takers(self) -> set[int]:
         """Return the ranks that have yet to take a message, and drop what is taken."""
@@ -96,9 +105,8 @@ class Ranks:
         return {peer for peer, _ in self.sending}
 
     def take(self, source: int, tag: str, channel: int | None, like: Any) -> Any:
-        array, number = np.empty(like.shape, like.dtype), self.number(tag, channel)
-        request = self.comm.Irecv([array, self.bytes], source, number)
-        self.complete([request], [source], tag)
+        array = np.empty_like(like, order="C")
+        self.prepared({}, {source: array}, tag, False, channel)()
         return array[()]
 
     def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
@@ -120,9 +128,7 @@ class Ranks:
                         self.require_reachable(peer, tag, begun)
 
     def require_reachable(self, peer: int, tag: str, begun: float) -> None:
-        """Raise ReplicaError if a rank has failed, if a late one has ended or is in
-        another collective, or if it has been late for too long.
-        """
+        """Raise ReplicaError if a rank failed or ended, or is elsewhere or late."""
         here, now = f"replica {self.device}", time.monotonic()
         self.hear(tag)
         if now > self.ended.get(peer, now):
@@ -157,18 +163,14 @@ class Ranks:
                 raise ReplicaStopped(f"{here}: replica {source} failed: {failure}")
 
     def tell(self, failure: str | None) -> None:
-        """Tell each other rank how this one ends, and whether that rank has yet to take
-        a message.
-        """
+        """Tell each rank how this one ends, and if it has yet to take a message."""
         takers = self.takers()
         for peer in {*range(self.comm.Get_size())} - {self.device}:
             request = self.comm.isend((failure, peer in takers), peer, ENDING)
             self.sending.append((peer, request))
 
     def finish(self) -> None:
-        """Wait until all ranks have ended. Raises ReplicaMismatch if a rank has sent an
-        array that this one has not taken.
-        """
+        """Wait until all ranks have ended. Raises ReplicaError if one sends still."""
         self.tell(None)
         others, status = self.comm.Get_size() - 1, self.status
         while len(self.ended) < others or self.takers():
@@ -183,7 +185,15 @@ class Ranks:
             request.Free()
 
 
+def messages_of(array: Any) -> list[Any]:
+    """Return the memory of a contiguous array, in parts for one message each."""
+    whole = array.reshape(-1).view(np.uint8)
+    return [whole[start : start + LONGEST] for start in range(0, whole.size, LONGEST)]
+
+
 class OnRanks(Program):
+    network: Any = Ranks
+
     def run_mpi(
         self,
         args: Sequence[Any],
@@ -194,14 +204,12 @@ class OnRanks(Program):
         every: int = 10,
         **feeds: Any,
     ) -> Any:
-        """Run the replica of this process, which mpirun has started.
-
-        ``comm`` is a communicator of mpi4py, by default that of all ranks; ``timeout``
-        is how many seconds a replica may wait for another. ``snapshot`` is a folder
-        that all ranks see: loops save their loop-carried values there every ``every``
-        iterations, and the next run with this folder resumes from them; a run that
-        succeeds removes its snapshots. Raises ValueError if the number of ranks is not
-        the number of replicas, ReplicaMismatch, ReplicaStopped and ReplicaTimeout.
+        """Run the replica of this process, which mpirun has started, among those of the
+        communicator ``comm``, by default all. A replica waits at most ``timeout``
+        seconds for another. In a folder that all ranks see, ``snapshot``, loops save
+        their loop-carried values every ``every`` iterations, and the next run resumes
+        from them; a run that succeeds removes them. Raises ValueError if there is not
+        one rank for each replica, ReplicaMismatch, ReplicaStopped and ReplicaTimeout.
         """
         from mpi4py import MPI
 
@@ -211,7 +219,7 @@ class OnRanks(Program):
             raise ValueError(f"{told}: mpirun -n {self.count}")
         self.require_loops(snapshot)
         private = world.Dup()  # keeps its messages apart from others
-        network = Ranks(private, timeout)
+        network = self.network(private, timeout)
         g = self.group(network.device, *self.sizes, network)
         if snapshot is not None:
             folder = Path(snapshot)

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from .replica import on_host, tag_of
+from .replica_mpi import Ranks
+
 
 def run_files(
     program: Any, split: Any = None, join: Any = None, dtypes: Any = None
 ) -> None:
     """Run the replica of this rank on arrays of a file, by their names; rank 0 writes
-    the results, ``arr_0`` and so on.
-
-    The file has whole arrays if there is ``split``, else arrays with the devices as an
-    additional first axis; results are whole if there is ``join``, else stacked in the
-    same way. ``dtypes`` are types that files have no name for, such as bfloat16: files
-    have them as bytes, or in float32. An error of any rank ends all.
+    the results, ``arr_0`` and so on. Arrays are whole with ``split`` or ``join``, else
+    they have the devices as an additional axis in front. ``dtypes`` are those that
+    files lack: they have int8 or float32 instead. An error of any rank ends all.
     """
     from mpi4py import MPI
 
@@ -30,26 +30,27 @@ def run_files(
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
     if hasattr(program.group, "resume"):
         parser.add_argument("--snapshot", metavar="FOLDER", help="go on from there")
+    if "cuda_aware" in inspect.signature(program.run_mpi).parameters:
+        parser.add_argument("--cuda-aware", action=argparse.BooleanOptionalAction)
     options = vars(parser.parse_args())
     path, output = options.pop("arrays"), options.pop("output")
     try:
         with np.load(path, allow_pickle=False) as stored:
             if missing := [name for name in names if name not in stored]:
                 raise KeyError(f"{path} has no {', '.join(missing)}")
-            arrays = [from_file_type(stored[name], types.get(name)) for name in names]
+            arrays = [as_program_type(stored[name], types.get(name)) for name in names]
+        if split is None:
+            program.require_one_each(**dict(zip(names, arrays, strict=True)))
         rank = comm.Get_rank()
         args = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
         results = program.run_mpi(args, **options)
+        network = Ranks(comm, options["timeout"])
         own = results if isinstance(results, tuple) else (results,)
-        if rank:
-            comm.send(own, 0)
-        else:
-            each = [own, *(comm.recv(source=k) for k in range(1, comm.Get_size()))]
-            stacked = map(np.stack, zip(*each, strict=True))
-            whole = stacked if join is None else join(each)
-            plain = [x if x.dtype.isbuiltin == 1 else np.float32(x) for x in whole]
+        whole = [gather_results(network, np.array(on_host(x), order="C")) for x in own]
+        if rank == 0:
+            whole = whole if join is None else join([*zip(*whole, strict=True)])
             with open(output, "wb") as file:
-                np.savez(file, *plain)
+                np.savez(file, *map(storable, whole))
     except BaseException:
         traceback.print_exc()
         time.sleep(0.5)  # for mpirun to show what was printed, before all is over
@@ -57,8 +58,27 @@ def run_files(
         raise
 
 
-def from_file_type(array: Any, dtype: str | None) -> Any:
+def gather_results(network: Any, array: np.ndarray) -> np.ndarray:
+    """Return the arrays of all ranks, stacked, on rank 0."""
+    tag = tag_of("result", array.dtype, array.shape, None)
+    each = np.stack([array] * (1 if network.device else network.comm.Get_size()))
+    into = {rank: each[rank, ...] for rank in range(1, len(each))}
+    network.prepared({0: array} if network.device else {}, into, tag, False)()
+    return each
+
+
+def as_program_type(array: Any, dtype: Any) -> Any:
     """Return an array of a file in the type that the program takes."""
-    if array.dtype.kind == "V":
+    if (
+        dtype
+        and array.dtype.kind in "Vu"
+        and array.itemsize == np.dtype(dtype).itemsize
+    ):
         return array.view(dtype)
-    return array if dtype is None else array.astype(dtype)
+    return array.astype(dtype) if dtype else array
+
+
+def storable(x: Any) -> Any:
+    """Return an array in a type that files have a name for."""
+    plain = np.int8 if "int" in x.dtype.name else np.float32
+    return x if x.dtype.isbuiltin == 1 else x.astype(plain)

@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .replica import Replica
+from .replica import Replica, on_host
 
 
 class Resumable(Replica):
-    """Loops that can resume from a snapshot, numbered in the order they begin in.
+    """Loops that resume from snapshots, files loop-iteration-device.snapshot.
 
-    A snapshot of one device is the file loop-iteration-device.snapshot. A device that
-    has ended an iteration has taken all messages that were sent in it: none is under
-    way between snapshots of the same iteration.
+    A device that has ended an iteration has taken all messages that were sent in it:
+    none is under way between snapshots of the same iteration.
     """
 
     loop = iteration = 0
     saved: list[int]  # iterations of which there are snapshots of this device
-    # The folder, which all devices see; the number of iterations between snapshots; and
-    # by loop the snapshot that it resumes from.
+    # The folder; the iterations between snapshots; by loop, what it resumes from.
     snapshots: tuple[Any, int, Mapping[int, str]] = None, 1, {}
 
     def resume(self, *carried: Any) -> Any:
@@ -39,16 +37,14 @@ class Resumable(Replica):
             return [as_before(array, like) for array, like in each]
 
     def snapshot(self, *carried: Any) -> None:
-        """End an iteration, and save the values that the next one begins with, whole or
-        not at all. Remove those before a snapshot that all devices have.
-        """
+        """End an iteration: save what the next begins with, remove what is older."""
         self.iteration += 1
         folder, every, _ = self.snapshots
         if folder is None or self.iteration % every:
             return
         path = Path(folder, f"{self.loop}-{self.iteration}-{self.device}.unfinished")
         with path.open("wb") as stream:
-            np.savez(stream, *carried)
+            np.savez(stream, *map(on_host, carried))
         path.replace(path.with_suffix(".snapshot"))
         # Others may be far ahead: listing what they saved would take long.
         self.saved.append(self.iteration)
@@ -62,9 +58,7 @@ class Resumable(Replica):
 
     @staticmethod
     def newest(files: Iterable[Path], count: int) -> dict[int, str]:
-        """Return, by loop, the newest snapshot that all devices have: its path without
-        device and suffix.
-        """
+        """Return, by loop, the path of the newest snapshot that all devices have."""
         found: Counter[tuple[int, int, Path]] = Counter()
         for path in files:
             if name := re.fullmatch(r"(\d+)-(\d+)-\d+\.snapshot", path.name):
@@ -78,4 +72,9 @@ class Resumable(Replica):
 
 def as_before(array: Any, like: Any) -> Any:
     """Return an array in the type of another one, which files may not name, or int."""
-    return int(array) if isinstance(like, int) else array.view(np.result_type(like))[()]
+    if isinstance(like, int):
+        return int(array)
+    array = array.view(np.result_type(like))[None]  # CuPy loses the sign of a 0-d -0
+    if hasattr(like, "__cuda_array_interface__"):
+        array = np.asarray(array, like=like)
+    return array[0]

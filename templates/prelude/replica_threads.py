@@ -35,12 +35,10 @@ class Thread(Mailbox):
 
 class InThreads(Program):
     def run_local(self, replica_args: Sequence[Any], **feeds: Any) -> list[Any]:
-        """Run every replica in a thread of this process, and return the results by
-        device. Raises the first failure.
-
-        ``replica_args[k]`` are the arguments of device ``k``: replica r, partition p is
-        number ``r * partitions + p``. If the program talks to its host, ``feeds`` are
-        the functions by name, one for each replica.
+        """Run every replica in a thread, and return the results by device. Raises the
+        first failure. ``replica_args[k]`` are the arguments of device ``k``: replica r,
+        partition p is number ``r * partitions + p``. If the program talks to its host,
+        ``feeds`` are the functions by name, one for each replica.
         """
         self.require_one_each(replica_args=replica_args, **feeds)
         changed = threading.Condition()
@@ -69,8 +67,7 @@ class InThreads(Program):
             except BaseException as error:  # an interrupt
                 networks[0].failure = error
                 raise
-        failures = [network.failure for network in networks if network.failure]
-        if failures:
+        if failures := [network.failure for network in networks if network.failure]:
             raise min(failures, key=lambda error: isinstance(error, ReplicaStopped))
         for network in networks:
             network.require_all_taken()

@@ -18,9 +18,7 @@ Devices = Sequence[int]
 def parts_of_devices(
     sharding: Sequence[Any], mesh: Mesh, devices: Devices
 ) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return the number of parts into which a sharding divides each dimension, and for
-    each device the numbers of its part.
-    """
+    """Return the number of parts of each dimension, and by device those of its own."""
     dimensions = [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
     numbers: dict[int, tuple[int, ...]] = {}
     for device, position in zip(devices, np.ndindex(*mesh.values()), strict=True):
@@ -37,9 +35,8 @@ def parts_of_devices(
 def split_arrays(
     arrays: Sequence[Any], shardings: Mapping[str, Any], mesh: Mesh, devices: Devices
 ) -> list[list[Any]]:
-    """Return the arguments of each device, cut from whole arrays. An array whose
-    sharding is None goes to every device as it is. Raises ValueError with the name of
-    an array that cannot be divided evenly.
+    """Return the arguments of each device, cut from whole arrays; those whose sharding
+    is None stay whole. Raises ValueError for an array that cannot be divided evenly.
     """
     split: list[list[Any]] = [[] for _ in devices]
     for array, (name, sharding) in zip(arrays, shardings.items(), strict=True):

@@ -48,7 +48,7 @@ def problems(source: str) -> list[str]:
         elif isinstance(node, ast.Call):
             found += _call(node, own, texts)
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-        if function.name not in MAY_WAIT:
+        if function.name not in MAY_WAIT | {"run_files"}:  # the command, which has no arrays of the device
             found += _waiting(function)
     return found
 
@@ -123,11 +123,12 @@ def _attribute(node: ast.Attribute, own: set[str]) -> Iterator[str]:
         yield f"cupy.ndarray has no {node.attr}"
 
 
-# Attributes of what is no array: dtypes, shapes, lists, strings.
+# Attributes of what is no array: dtypes, shapes, lists, strings, options of a command, MPI.
 _OTHERS = frozenset(
     "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
     "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
-    "rank start stop c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note".split()
+    "rank start stop c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note "
+    "add_argument parse_args parameters Abort Split_type COMM_TYPE_SHARED".split()
 )
 
 
@@ -156,7 +157,9 @@ def _call(node: ast.Call, own: set[str], texts: dict[str, str]) -> Iterator[str]
     if getattr(function, "__name__", "") in _KERNELS or ast.unparse(node.func) in ("RowKernel", "WideKernel"):
         yield from _kernel(node, texts)
     signature = _signature(node, function)
-    is_own = ast.unparse(node.func).startswith("self.") and node.func.attr in own  # type: ignore[attr-defined]
+    is_own = (
+        isinstance(node.func, ast.Attribute) and ast.unparse(node.func).startswith("self.") and node.func.attr in own
+    )
     if signature is None or starred or is_own:
         return
     try:

@@ -15,11 +15,16 @@ def imported(path: Path):
     return module
 
 
-rank = MPI.COMM_WORLD.Get_rank()
-for path in sorted(Path(sys.argv[1]).glob("program_*.py")):
-    inputs = pickle.loads(path.with_suffix(".inputs").read_bytes())
-    try:
-        told = imported(path).run_mpi(inputs[rank], timeout=20)
-    except Exception as error:
-        told = error
-    path.with_suffix(f".{rank}").write_bytes(pickle.dumps(told))
+def main() -> None:
+    rank = MPI.COMM_WORLD.Get_rank()
+    for path in sorted(Path(sys.argv[1]).glob("program_*.py")):
+        inputs = pickle.loads(path.with_suffix(".inputs").read_bytes())
+        try:
+            told = imported(path).run_mpi(inputs[rank], timeout=20)
+        except Exception as error:
+            told = error
+        path.with_suffix(f".{rank}").write_bytes(pickle.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,8 @@ from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.tests.replicas.test_cluster import EVERYTHING, assert_same_bits, imported_from
 from xla2py.tests.replicas.test_kept_memory import LINES
 from xla2py.tests.whole import much
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.hlo.parser import parse_module
 
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.long
@@ -110,6 +112,53 @@ def test_a_module_is_a_command_on_files(mpirun, tmp_path, program):
             np.testing.assert_array_equal(stored[f"arr_{k}"], np.stack(parts).astype(stored[f"arr_{k}"].dtype))
 
 
+NARROW = """HloModule m, replica_count=4
+ENTRY main {
+  a = s4[2,3] parameter(0)
+  b = bf16[3] parameter(1)
+  c = f8e4m3fn[2] parameter(2)
+  d = u4[5] parameter(3)
+  e = c64[] parameter(4)
+  f = f32[0,7] parameter(5)
+  next_a = s4[2,3] collective-permute(a), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}
+  all_b = bf16[12] all-gather(b), dimensions={0}
+  all_f = f32[0,28] all-gather(f), dimensions={1}
+  ROOT r = (s4[2,3], bf16[12], f8e4m3fn[2], u4[5], c64[], f32[0,28]) tuple(next_a, all_b, c, d, e, all_f)
+}"""
+# How files may have them: as numbers, or as bits, which ``xla2py run`` writes.
+STORED = {
+    "numbers": (np.int8, np.float32, np.float32, np.int8, None, None),
+    "bits": (np.uint8, np.uint16, np.uint8, np.uint8, None, None),
+}
+
+
+@pytest.mark.parametrize("how", STORED)
+def test_files_have_all_types_and_results_come_back_as_arguments(mpirun, tmp_path, how):
+    """Results have the numbers, in types that files have a name for. Messages are short here."""
+    module = parse_module(NARROW)
+    names, types = "abcdef", [parameter.shape.element_type.dtype for parameter in module.entry.parameters]
+    inputs = [make_inputs(module, seed) for seed in range(4)]
+    xla2py.emit(module, helpers="own").save(tmp_path / "program.py")
+    text = (tmp_path / "program.py").read_text("utf-8").replace("LONGEST = 1 << 30", "LONGEST = 5")
+    assert "LONGEST = 5" in text
+    (tmp_path / "program.py").write_text(text, "utf-8")
+    columns = [np.stack(column) for column in zip(*inputs, strict=True)]
+    plain = [
+        x if kind is None else x.view(kind) if how == "bits" else x.astype(kind)
+        for x, kind in zip(columns, STORED[how], strict=True)
+    ]
+    np.savez(tmp_path / "in.npz", **dict(zip(names, plain, strict=True)))
+    ended = mpirun(4, tmp_path / "program.py", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
+    assert ended.returncode == 0, ended.stderr
+    whole_b, whole_f = np.concatenate(columns[1]), np.concatenate(columns[5], axis=1)
+    expected = [np.roll(columns[0], 1, axis=0), np.stack([whole_b] * 4), *columns[2:5], np.stack([whole_f] * 4)]
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as stored:
+        assert [stored[f"arr_{k}"].dtype.name for k in range(4)] == ["int8", "float32", "float32", "int8"]
+        for k, (x, dtype) in enumerate(zip(expected, types, strict=True)):
+            found = stored[f"arr_{k}"]
+            assert found.astype(dtype).tobytes() == x.tobytes(), names[k]
+
+
 def test_too_few_ranks_and_missing_arrays_are_told(mpirun, tmp_path):
     path = saved(LARGE, tmp_path / "program.py")
     np.savez(tmp_path / "in.npz", x=np.ones((4, 256, 1000), np.float32))
@@ -120,6 +169,10 @@ def test_too_few_ranks_and_missing_arrays_are_told(mpirun, tmp_path):
     told = mpirun(4, path, tmp_path / "other.npz", "-o", tmp_path / "out.npz")
     assert told.returncode != 0
     assert "has no x" in told.stderr
+    np.savez(tmp_path / "longer.npz", x=np.ones((5, 256, 1000), np.float32))
+    told = mpirun(4, path, tmp_path / "longer.npz", "-o", tmp_path / "out.npz")
+    assert told.returncode != 0
+    assert "x: the program has 4 replicas, got 5" in told.stderr
     assert not (tmp_path / "out.npz").exists()
 
 

@@ -160,10 +160,12 @@ def test_a_target_imports_what_it_has_in_common_with_another(package):
     assert states(package) == {**fresh, "_xla2py.py": "edited", "_xla2py_dask.py": "edited"}
 
 
-OF_ALL = "replica replica_collectives replica_snapshots replica_threads shards"
+COMMON = (
+    "replica replica_collectives replica_mpi replica_mpi_files replica_ragged replica_snapshots replica_threads shards"
+)
 RUNTIMES = {
-    "numpy": f"{OF_ALL} replica_mpi replica_mpi_files",
-    "cupy": f"{OF_ALL} replica_nccl",
+    "numpy": COMMON,
+    "cupy": "replica_mpi_devices replica_nccl replica_ragged",
     "dask": "replica_transport replica_workers",
 }
 

@@ -6,6 +6,8 @@ import ast
 import linecache
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,7 +59,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         if name in WAITS and not any(function in MAY_WAIT for function in functions()):
             raise HiddenWait(f".{name} waits for the device")
         if name == "get":
-            return lambda: fetched(self)
+            return partial(fetched, self)
         if name in _DATA:
             return getattr(self._host, name)
         if name == "data":
@@ -95,6 +97,17 @@ class DeviceArray(NDArrayOperatorsMixin):
             raise TypeError(f"cupy does not know {ufunc.__name__}.{method} with {keywords}")
         result = call_ufunc(ufunc.__name__, operands)
         return result if out is None else written(out, result)
+
+    def __array_function__(self, func: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        if not all(issubclass(kind, DeviceArray | np.generic) for kind in types):
+            return NotImplemented
+        return getattr(import_module("cupy"), func.__name__)(*arguments, **keywords)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        host = self._host
+        data, strides = (address_of(host), False), None if host.flags.c_contiguous else host.strides
+        return {"shape": host.shape, "typestr": host.dtype.str, "data": data, "strides": strides, "version": 3}
 
     def __len__(self) -> int:
         return len(self._host)
@@ -218,10 +231,18 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return product
 
 
-def fetched(array: DeviceArray) -> np.ndarray:
-    """Return the array on the host."""
+def fetched(array: DeviceArray, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
+    """Return the array on the host: a copy in ``out``, which is there after the next wait unless ``blocking``."""
     graphs.not_captured("an array is copied to the host")
-    return array.on_host
+    if out is None:
+        return array.on_host
+    if (out.dtype, out.shape) != (array.dtype, array.shape) or not out.flags.c_contiguous:
+        raise TypeError("an array of another type, shape or order")
+    copied = array.on_host.copy()
+    graphs.CUDA["get_current_stream"]().copies.append(lambda: np.copyto(out, copied))
+    if blocking:
+        graphs.CUDA["get_current_stream"]().synchronize()
+    return out
 
 
 def _unwrapped(value: Any) -> Any:

@@ -54,6 +54,7 @@ class Stream:
         self.ptr = 0 if null else id(self)
         self.known: Counter[Stream] = Counter()
         self.before: list[Stream] = []
+        self.copies: list[Callable[[], None]] = []  # to the host, done when it waits
         _DEVICE.streams.append(self)
 
     def __enter__(self) -> Stream:
@@ -73,7 +74,9 @@ class Stream:
         self.known |= event.done
 
     def synchronize(self) -> None:
-        raise CaptureError("the host waits for a stream")
+        not_captured("the host waits for a stream")
+        while self.copies:
+            self.copies.pop(0)()
 
     def begin_capture(self, mode: int | None = None) -> None:
         if self.is_null:
@@ -127,6 +130,9 @@ class Device:
 
     def __init__(self, device: int | None = None) -> None:
         self.id = _DEVICE.number if device is None else device
+
+    def use(self) -> None:
+        _DEVICE.number = self.id
 
     def __enter__(self) -> Device:
         self.outer, _DEVICE.number = (_DEVICE.number, _DEVICE.stream), self.id
@@ -244,7 +250,7 @@ CUDA: dict[str, Any] = {
     "Event": Event,
     "MemoryPool": MemoryPool,
     "Stream": Stream,
-    "get_device_id": lambda: 0,
+    "get_device_id": lambda: _DEVICE.number,
     "get_current_stream": lambda: _DEVICE.stream,
     "get_elapsed_time": lambda start_event, end_event: 1e3 * (end_event.time - start_event.time),
     "using_allocator": using_allocator,

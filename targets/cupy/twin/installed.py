@@ -20,8 +20,8 @@ WAITS = frozenset(
     "put array_equal allclose trim_zeros".split()
 )
 # Functions of emitted modules whose names tell that they wait (for a size, or for a matrix that the host factors), and
-# those that fetch results.
-MAY_WAIT = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
+# those that fetch results or send arrays.
+MAY_WAIT = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated", "on_host", "settle"))
 
 
 @cache

@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -126,7 +126,8 @@ def ufunc(name: str) -> Ufunc:
     return Ufunc(name)
 
 
-_CUDA = graphs.CUDA | cublas.CUDA
+_RUNTIME = SimpleNamespace(**vars(cupy.cuda.runtime) | {"getDeviceCount": lambda: 2})
+_CUDA = graphs.CUDA | cublas.CUDA | {"runtime": _RUNTIME}
 _CLASSES: dict[str, Any] = {"ndarray": DeviceArray, "ufunc": Ufunc, **host_kernels.KINDS}
 
 
@@ -142,6 +143,8 @@ class Extras(ModuleType):
         real = cupyx_function(dotted)
         if dotted == "cupyx.errstate":
             return lambda **keywords: contextlib.nullcontext(inspect.signature(real).bind(**keywords))
+        if dotted == "cupyx.empty_pinned":
+            return np.empty
         function = DIFFERENT[dotted]
 
         def call(*arguments: Any, **keywords: Any) -> Any:

@@ -52,27 +52,20 @@ class Nccl(Mailbox):
         return array
 
     def hand_over(self, incoming: Arrays) -> None:
-        """Send all arrays that were posted, and receive others, at once; empty arrays
-        are skipped. The host does not wait.
+        """Send all arrays that were posted, and receive others, at once and as bytes.
+        Empty arrays are skipped. The host does not wait.
         """
         from cupy.cuda import nccl
 
         nccl.groupStart()
         for peer, array in self.outgoing:
             if array.size:
-                self.backend.send(octets(array), peer)
+                self.backend.send(array.reshape(-1).view(cp.uint8), peer)
         for peer, array in incoming.items():
             if array.size:
-                self.backend.recv(octets(array), peer)
+                self.backend.recv(array.reshape(-1).view(cp.uint8), peer)
         nccl.groupEnd()
         self.outgoing.clear()
-
-
-def octets(array: Any) -> Any:
-    """Return the bytes of an array, in a type that NCCL knows. They share the array's
-    memory if it is contiguous.
-    """
-    return cp.ascontiguousarray(array).reshape(-1).view(cp.uint8)
 
 
 class OverNccl(Program):

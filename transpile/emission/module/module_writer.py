@@ -48,7 +48,7 @@ from ..replicas.collectives import (
     named_devices,
     replicas_of,
 )
-from ..replicas.sharded_arrays import SPLIT, MpiCommand, ShardedArrays, axis_names, is_command
+from ..replicas.sharded_arrays import SPLIT, TAKE_DEVICE, MpiCommand, ShardedArrays, axis_names, is_command
 from ..trees.argument_groups import argument_groups
 from ..trees.named_results import class_text, named_results
 from ..trees.result_classes import ResultClasses
@@ -132,7 +132,10 @@ class _ModuleWriter:
             sharded = ShardedArrays(layout, self.replicas, self.parameters)
             self.parts.append(sharded)
         if self.replicas is not None and is_command(self.replicas, parameters):
-            self.parts.append(MpiCommand(self.replicas, sharded, self.parameters, parameters))
+            has_devices = TAKE_DEVICE in self.library.definitions
+            self.parts.append(
+                MpiCommand(self.replicas, sharded, self.parameters, parameters, target.lacks, has_devices)
+            )
         self.entry = entry_point(program, self.replicas, options.nested, options.checks)
         self.classes = ResultClasses(self.entry.result_tree, options.classes, self.library.definitions)
         self.parts.append(self.classes)
@@ -347,7 +350,8 @@ class _ModuleWriter:
         others = "\n".join([*types, *self.constants.lines, *stored])
         names = set[str]().union(*map(mentioned, [others, *written]))
         told = self._narrow_dtypes(names)
-        names |= mentioned("\n".join(told)).keys()
+        behind = [text for part in self.parts for text in part.behind(renderer)]
+        names |= mentioned("\n".join([*told, *behind])).keys()
         typing = typing_imports(renderer, names)
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
         from_file = import_lines(self.target, (each for each in helpers if each.name in used))
@@ -392,12 +396,10 @@ class _ModuleWriter:
                 ],
             ),
         )
-        behind = [definition.source for definition in definitions if definition.module != DEVICE]
+        copied = [definition.source for definition in definitions if definition.module != DEVICE]
         if self.is_cut:
-            behind = list(map(with_short_docstrings, behind))
-        behind += (text for part in self.parts for text in part.behind(renderer))
-        behind += [*stored, *last]
-        return [top, *shared, *kernels.shared(), *declared, *functions, *behind]
+            copied = list(map(with_short_docstrings, copied))
+        return [top, *shared, *kernels.shared(), *declared, *functions, *copied, *behind, *stored, *last]
 
     def _signature(self) -> list[str]:
         """Return the constants that the check of arguments reads: the signature, after its repeated parts."""

@@ -124,8 +124,9 @@ class Prelude:
 def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Kernels | None = None) -> Prelude:
     """Return the prelude of a target: its own folders, and NumPy's prelude with the library's name exchanged.
 
-    Of NumPy's, it has all modules, or those that the target names. The target's prelude for graphs overrides these if
-    the program is to be captured, and so does that of its ``kernels`` if these are written.
+    Of NumPy's, it has all modules, or those that the target names; those that it has from another target stay as they
+    are. The target's prelude for graphs overrides these if the program is to be captured, and so does that of its
+    ``kernels`` if these are written.
     """
     if target is None or not target.prelude:
         return _prelude((), NUMPY, None)
@@ -133,7 +134,7 @@ def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Ke
     of_graphs = target.graphs.prelude if in_graph and target.graphs is not None else None
     of_kernels = kernels.prelude if kernels is not None else None
     folders = tuple(folder for folder in (*target.prelude, of_graphs, of_kernels) if folder is not None)
-    return _prelude(folders, namespace, target.carried_over)
+    return _prelude(folders, namespace, target.carried_over, frozenset(target.helpers_of))
 
 
 @cache
@@ -143,12 +144,15 @@ def names_in(folder: Path) -> frozenset[str]:
 
 
 @cache
-def _prelude(folders: tuple[Path, ...], namespace: str, carried: frozenset[str] | None) -> Prelude:
+def _prelude(
+    folders: tuple[Path, ...], namespace: str, carried: frozenset[str] | None, others: frozenset[str] = frozenset()
+) -> Prelude:
     modules = []
+    as_written = ON_HOST | others
     for k, path in enumerate(sorted((TEMPLATES / SHARED).glob("*.py"))):
         if not folders or carried is None or path.stem in carried:
             # Before the target's own modules, whose classes may derive from them.
-            modules.append(Module(path, (0, k), NUMPY if path.stem in ON_HOST else namespace))
+            modules.append(Module(path, (0, k), NUMPY if path.stem in as_written else namespace))
     for number, folder in enumerate(folders, 1):
         modules += (Module(path, (number, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
     return Prelude(Definitions(modules))

@@ -23,8 +23,6 @@ from ..parts import Part
 GROUP = "g"  # the body's name of the group
 ENTRY = "replica"
 HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # passed to the program by its caller
-# The prelude class of each runner.
-_RUN_BY = {"run_local": "InThreads", "run_replicas": "OnWorkers", "run_nccl": "OverNccl", "run_mpi": "OnRanks"}
 # The prelude class of each method that a body may call.
 _CLASSES = {
     "all_reduce": "AllReduce",
@@ -46,7 +44,7 @@ class Replicas(Part):
 
     replicas: int
     partitions: int
-    runners: tuple[str, ...]
+    runners: Mapping[str, str]  # and the prelude class of each
     classes: tuple[str, ...]  # the prelude classes that the group derives from
     channels: frozenset[int | Instruction] = field(
         default_factory=frozenset
@@ -63,17 +61,12 @@ class Replicas(Part):
         return {GROUP, ENTRY, "Group", "Replicas", "PROGRAM", *self.runners}
 
     @property
-    def run_by(self) -> Sequence[str]:
-        """The prelude classes of the runners."""
-        return [_RUN_BY[runner] for runner in self.runners]
-
-    @property
     def prelude_names(self) -> Sequence[str]:
-        return [*self.classes, *self.run_by]
+        return [*self.classes, *self.runners.values()]
 
     @property
     def public(self) -> Sequence[str]:
-        return self.runners
+        return [*self.runners]
 
     def behind(self, renderer: Renderer) -> list[str]:
         return [renderer.statement("program", self)]
@@ -87,7 +80,7 @@ class Replicas(Part):
         return f"One of {self.replicas} replicas of {self.partitions} partitions each."
 
 
-def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
+def replicas_of(program: Program, runners: Mapping[str, str]) -> Replicas | None:
     """Return how a program communicates with its other replicas, or None for a program of one."""
     module = program.module
     if device_count(module) == 1:
@@ -99,7 +92,7 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     # Outside branches, all devices execute the same calls in the same order, and the line identifies a call.
     branching = {node.parameters["channel"] for node in nodes if node.opcode == "collective" and _in_branch(node)}
     shared = frozenset(channel for channel in branching if uses[channel] > 1)
-    resumable = _resumable(program) if {"run_replicas", "run_mpi"} & set(runners) else frozenset()
+    resumable = _resumable(program) if {"run_replicas", "run_mpi"} & {*runners} else frozenset()
     classes += ["Resumable"] if resumable else []
     return Replicas(
         module.replica_count,

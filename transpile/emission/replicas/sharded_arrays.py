@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule, Instruction
@@ -13,7 +13,8 @@ from ..naming.identifiers import Names, identifier
 from ..parts import Part
 from .collectives import Replicas
 
-SPLIT, JOIN, ON_DEVICES = "split_arrays", "join_arrays", "on_devices"  # functions of the prelude
+# Functions of the prelude.
+SPLIT, JOIN, ON_DEVICES, TAKE_DEVICE = "split_arrays", "join_arrays", "on_devices", "take_device"
 _DIMENSIONS = {1: ("elements",), 2: ("rows", "columns")}  # the words for dimensions of vectors and matrices
 
 
@@ -111,21 +112,39 @@ def _described(shape: ArrayShape, sharding: Sharding, axes: dict[str, str], is_w
 
 
 class MpiCommand(Part):
-    """The statements that run a module on arrays in files; ``names``, those of ``parameters``, are filled in later."""
+    """The statements that run a module on arrays in files; ``names``, those of ``parameters``, are filled in later.
 
-    prelude_names = ("run_files",)
+    ``lacks`` are the element types for which the library has no dtype. If it ``has_devices``, each rank takes one
+    before there are arrays.
+    """
 
     def __init__(
-        self, replicas: Replicas, sharded: ShardedArrays | None, names: Sequence[str], parameters: Sequence[Instruction]
+        self,
+        replicas: Replicas,
+        sharded: ShardedArrays | None,
+        names: Sequence[str],
+        parameters: Sequence[Instruction],
+        lacks: Set[str],
+        has_devices: bool,
     ) -> None:
         self.replicas, self.sharded, self.arguments = replicas, sharded, names
-        self.shapes = [parameter.shape for parameter in parameters]
+        self.shapes, self.lacks = [parameter.shape for parameter in parameters], lacks
+        self.has_devices = has_devices
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        return ("run_files", TAKE_DEVICE) if self.has_devices else ("run_files",)
+
+    def constants(self, renderer: Renderer) -> list[str]:
+        return [renderer.statement(TAKE_DEVICE)] if self.has_devices else []
 
     def behind(self, renderer: Renderer) -> list[str]:
         dtypes = [
-            (name, str(shape.element_type.dtype))
+            (name, renderer.dtype(shape.element_type))
             for name, shape in zip(self.arguments, self.shapes, strict=True)
-            if isinstance(shape, ArrayShape) and shape.element_type.dtype.isbuiltin != 1  # files cannot name it
+            if isinstance(shape, ArrayShape)
+            and shape.element_type.dtype.isbuiltin != 1  # files cannot name it
+            and shape.element_type.name not in self.lacks
         ]
         splits, joins = self.sharded is not None, self.sharded is not None and self.sharded.joins
         return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins)]
