@@ -183,3 +183,22 @@ def test_functions_of_this_process_are_handed_over(target):
         np.asarray(emitted.load().main(X, pure_callback=None))
     own = emitted.load().main(X, pure_callback=lambda x: x)
     np.testing.assert_allclose(np.asarray(own), 6 * (X + 1))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_of_ordered_callbacks_are_handed_over(target):
+    jax, experimental = pytest.importorskip("jax"), pytest.importorskip("jax.experimental")
+    asked = []
+
+    def doubled(x, k):
+        asked.append(int(k))
+        return 2 * x
+
+    def step(x, k):
+        jax.lax.cond(k > 1, lambda: jax.debug.print("{k}", k=k, ordered=True), lambda: None)
+        return experimental.io_callback(doubled, jax.ShapeDtypeStruct((3,), np.float32), x, k, ordered=True), None
+
+    emitted = xla2py.emit(xla2py.from_jax(lambda x: jax.lax.scan(step, x, np.arange(3))[0], X), target)
+    np.testing.assert_array_equal(np.asarray(emitted.load().main(X)), 8 * X)
+    assert asked == [0, 1, 2]
+    assert "left out, as nothing reads what it gives: debug_print" in emitted.source

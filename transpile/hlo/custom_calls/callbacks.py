@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...dataclass import dataclass
 from ..ir import Computation, HloModule, Instruction
-from ..shapes import ArrayShape, TupleShape, leaves
+from ..shapes import ArrayShape, TokenShape, TupleShape, leaves
 from .call import CustomCall
 from .fields import ANYTHING, TEXT
 
@@ -55,12 +55,25 @@ def callbacks(module: HloModule) -> list[Callback]:
 
 
 def known_functions(module: HloModule) -> dict[str, Any]:
-    """Return the functions of a module's callbacks, by name, if the process that traced it is this one."""
+    """Return the functions of a module's callbacks, by name, if the process that traced it is this one. They take and
+    return arrays: JAX's functions of ordered callbacks take and return a token before them.
+    """
     return {
-        found.name: module.host_functions[found.index]
+        found.name: _without_token(module.host_functions[found.index], found.instruction)
         for found in callbacks(module)
         if found.is_used and found.index is not None and found.index < len(module.host_functions)
     }
+
+
+def _without_token(function: Callable[..., Any], called: Instruction) -> Callable[..., Any]:
+    if not any(isinstance(operand.shape, TokenShape) for operand in called.operands):
+        return function
+
+    def of_arrays(*arguments: Any) -> Any:
+        _, *results = function(None, *arguments)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return of_arrays
 
 
 def is_callback(instruction: Instruction) -> bool:
@@ -99,7 +112,7 @@ def _read(computation: Computation) -> Iterator[Instruction]:
         for operand in instruction.operands:
             users.setdefault(operand, []).append(instruction)
     for instruction in computation.instructions:
-        if instruction is computation.root:
+        if instruction is computation.root and _has_arrays(instruction):
             yield instruction
         for user in users.get(instruction, ()):
             if user.opcode != "get-tuple-element" or not isinstance(instruction.shape, TupleShape):
