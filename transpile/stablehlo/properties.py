@@ -34,7 +34,8 @@ _CUSTOM_CALL = (
 _GROUPS = "replica_groups channel_id use_global_device_ids"
 _TRANSFER = "channel_id channel_type is_host_transfer"
 
-_ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
+# What takes an accuracy.
+ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 _NAMES = {
     "all_gather_v1 all_gather_v2": f"all_gather_dim {_GROUPS}",
     "all_reduce_v1 all_reduce_v2": _GROUPS,
@@ -65,8 +66,8 @@ _NAMES = {
     "dynamic_iota_v1 iota_v1": "iota_dimension",
     "dynamic_slice_v1": "slice_sizes",
     "einsum_v1 unary_einsum_v1": "einsum_config",
-    **{f"{name}_v1": "" for name in _ACCURATE},
-    **{f"{name}_v2": "result_accuracy" for name in _ACCURATE},
+    **{f"{name}_v1": "" for name in ACCURATE},
+    **{f"{name}_v2": "result_accuracy" for name in ACCURATE},
     "fft_v1": "fft_type fft_length",
     "func_v1": "sym_name function_type sym_visibility arg_attrs res_attrs",
     "gather_v1": f"{_GATHER} slice_sizes",

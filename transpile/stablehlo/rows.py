@@ -17,6 +17,7 @@ from ..hlo.attribute_parsers import parse_dim_labels
 from ..hlo.attributes import PaddingDimension, Raw, ReplicaGroups, SliceDimension, Window, WindowDimension
 from ..hlo.shapes import ArrayShape
 from .attributes import integers
+from .properties import ACCURATE
 
 Attributes = Mapping[str, Any]
 Reader = Callable[[Attributes], Any]  # None for an attribute that is left out
@@ -381,8 +382,6 @@ _SAME_NAME = (
     "shift_right_arithmetic shift_right_logical bitcast_convert reshape partition_id replica_id after_all"
 ).split()
 
-_ACCURATE = ("cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh").split()
-
 
 def _accuracy(attributes: Attributes) -> Raw | None:
     """How exact a function is to be; nothing where that is left to XLA."""
@@ -399,7 +398,7 @@ def _accuracy(attributes: Attributes) -> Raw | None:
 
 ROWS: dict[str, Row] = {
     **{f"stablehlo.{name}": Row(name.replace("_", "-")) for name in _SAME_NAME},
-    **{f"stablehlo.{name}": Row(name.replace("_", "-"), {"result_accuracy": _accuracy}) for name in _ACCURATE},
+    **{f"stablehlo.{name}": Row(name.replace("_", "-"), {"result_accuracy": _accuracy}) for name in ACCURATE},
     "stablehlo.compare": Row("compare", {"": _comparison}),
     "stablehlo.transpose": Row("transpose", {"dimensions": numbers("permutation", "dims")}),
     "stablehlo.reverse": Row("reverse", {"dimensions": numbers("dimensions", "dims")}),
