@@ -143,3 +143,19 @@ def test_a_name_of_a_loop_body_is_used_again_behind_it():
     source = xla2py.emit(LOOPS).source
     assert source.count(" exp = np.exp(") == 2
     assert "_2" not in source.split("def main")[1].split("\ndef ")[0]
+
+
+def test_the_copy_that_is_changed_does_not_have_the_name_of_what_its_new_elements_are_computed_of():
+    def step(_, state):
+        x, y = state
+        y = jax.lax.fori_loop(0, 3, lambda _, y: y * 2, y)
+        y = x.at[1:3].multiply((y * x).sum())
+        return x % 11, y
+
+    def program(x, y):
+        return jax.lax.fori_loop(0, 4, step, (x, y))
+
+    x, y = np.int32([1, 2, 0, 3, 2]), np.int32([1, 1, 0, 2, 3])
+    own = xla2py.emit(xla2py.from_jax(program, x, y)).load().main(x, y)
+    for mine, expected in zip(own, jax.jit(program)(x, y), strict=True):
+        np.testing.assert_array_equal(mine, expected)

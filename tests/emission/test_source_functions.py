@@ -129,6 +129,15 @@ def rows_of_times(x):
     return last - y
 
 
+def with_an_unread_count(x):
+    def step(carry, t):
+        y, count = carry
+        return (y * t + 1, count + 1), jnp.sin(y)
+
+    (y, _count), waves = lax.scan(step, (x, 0), jnp.arange(4.0) * x)
+    return y - waves
+
+
 def signed(x):
     signs = jnp.array([[1, -1, -1 / 2], [-1, 1, 1], [1, 1, 1], [-1, 1, 1], [1, 1, -1]])
     return jnp.sin(signs * x).sum(axis=0)
@@ -182,6 +191,7 @@ NAMES = {
     descended: ("d_point = ",),
     batched: ("height = np.where(",),
     rows_of_times: ("t = ", "ys[i] = y", "return y - ys"),
+    with_an_unread_count: ("waves[i] = ", " - waves"),
     signed: ("SIGNS = np.array(", "x * SIGNS"),
     counted_in_its_state: ("height, speed = x, ",),
     filled: ("rest, parts = ", "parts[i] = part", "rest = rest - part"),

@@ -127,6 +127,8 @@ class NameAllocation:
                 written = place[statement]
                 if statement.opcode == "loop":  # its own carry has the name from the first iteration on
                     read_inside = self.reads.of_bodies(statement)
+                elif statement.operation.changes:  # the copy that it changes has the name before the rest is read
+                    read_inside = self.reads.of_roots(statement.operands[1:]) - {statement.operands[0]}
             self.hold(texts[carry.parameter], carry.parameter)
             self._taken_until[carry.parameter] = {
                 node

@@ -300,9 +300,10 @@ class WantedNames:
         stacked = [carry for carry in loop.carries if carry in stores]
         carries = [carry for carry in loop.carries if carry not in stores]
         functions = self.writer.source_names.functions
-        together = functions.carried(origin, [carry.element for carry in loop.carries], 0)
-        if stacked and together is not None:  # arrays that the step itself fills
-            return dict(zip(loop.carries, together, strict=True))
+        if stacked and not functions.stacks(origin):
+            together = functions.carried(origin, [carry.element for carry in loop.carries], 0)
+            if together is not None:  # arrays that the step itself fills
+                return dict(zip(loop.carries, together, strict=True))
         found = zip(
             carries, functions.carried(origin, [carry.element for carry in carries], len(stacked)) or [], strict=False
         )

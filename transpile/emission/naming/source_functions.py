@@ -178,6 +178,11 @@ class SourceFunctions:
                     return False
         return True
 
+    def stacks(self, loop: Instruction) -> bool:
+        """Return whether a loop is a scan of the author's that stacks what its step gives."""
+        known = self._step_in_call(loop)
+        return known is not None and known[2] == 1 and _filled_by_rows(loop) > 0
+
     def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
         """Return the author's names for the last ``count`` of ``total`` results of a loop, its stacked outputs."""
         for frame_id in self.chains.of(loop)[-1:]:
@@ -192,16 +197,16 @@ class SourceFunctions:
         return None
 
     def _stacks_all(self, loop: Instruction, count: int) -> bool:
-        """Return whether a loop still has all carries and outputs of the author's scan, and stacks no others.
+        """Return whether a loop still has all outputs of the author's scan, and stacks no others.
 
-        Outputs that are not read are dropped, and gradients stack values of their own.
+        Outputs that are not read are dropped, as carries are, and gradients stack values of their own.
         """
         known = None if _is_differentiated(loop) else self._step_in_call(loop)
         if known is None or known[1:] != (0, 1) or _filled_by_rows(loop) != count:
             return False
         arguments = _arguments(known[0])
         names = _taken_apart(known[0], arguments[0], set()) if arguments else []
-        return len(_changing(loop)) == 1 + len(names) + count
+        return len(_changing(loop)) <= 1 + len(names) + count
 
     def rows(self, loop: Instruction) -> dict[Instruction, str]:
         """Return the author's names for the rows that each iteration of a scan reads.
