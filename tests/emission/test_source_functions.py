@@ -185,6 +185,34 @@ def unread_beside_a_filled_array(x):
     return parts, rests
 
 
+def taken_apart(x):
+    rate = jnp.exp(x[0])
+
+    def velocity(point):
+        x, y, z = point
+        return jnp.array([rate * (y - x), x * (2 - z) - y, x * y - 0.5 * z]) * jnp.exp(-x * y)
+
+    for _ in range(3):
+        x = x + 0.1 * velocity(jnp.sin(x))
+    return x
+
+
+class Linear:
+    def slope(self, steep, at):
+        return jnp.tanh(steep * at) * jnp.exp(-at) + jnp.sin(at * steep) / (1 + jnp.cos(steep))
+
+
+class Curved:
+    def slope(self, bend, width):
+        return jnp.cosh(bend + width) * jnp.exp(-bend) + jnp.sin(bend - width) / (1 + jnp.cos(width))
+
+
+def methods_of_one_name(x):
+    linear, curved = Linear(), Curved()
+    first = linear.slope(x, x[::-1]) + linear.slope(x[::-1] * 2, x)
+    return first + curved.slope(first, first[::-1]) - curved.slope(first[::-1], 2 * first)
+
+
 NAMES = {
     stacked_beside_a_state: ("heights[i] = ", "bends[i] = "),
     unread_beside_a_filled_array: ("differences[i] = ",),  # neither parts nor rests
@@ -201,18 +229,22 @@ NAMES = {
     nested: ("total = ",),
     swapped: ("left, right = ", "lefts[i] = "),
     called: ("def scaled(rate: Array, values: Array)",),
+    methods_of_one_name: ("def slope(steep: Array, at: Array)", "def slope_2(bend: Array, width: Array)"),
+    taken_apart: ("def velocity(point: Array, rate: Scalar)", "x, y, z = point"),
     told_apart_by_operator: ("* scale + offset", "def normalised(x: Array, scale: Scalar, offset: Scalar)"),
     told_apart_by_side: ("def turned(by: Array, x: Array, pull: Array)", "turned(x, x * 2, pull)"),
 }
 
 
+ARRAYS = (
+    *(nested, called, descended, batched, methods_of_one_name, taken_apart, told_apart_by_operator),
+    told_apart_by_side,
+)
+
+
 @pytest.mark.parametrize("function", NAMES, ids=lambda function: function.__name__)
 def test_values_have_their_names_and_are_right(function):
-    x = (
-        np.linspace(0.5, 1, 3, dtype=np.float32)
-        if function in (nested, called, descended, batched, told_apart_by_operator, told_apart_by_side)
-        else np.float32(0.7)
-    )
+    x = np.linspace(0.5, 1, 3, dtype=np.float32) if function in ARRAYS else np.float32(0.7)
     hlo = jax.jit(function).lower(x).as_text("hlo", debug_info=True)
     emitted = xla2py.emit(hlo, sources=Path(__file__).parent, checks=False)
     found, expected = emitted.load().main(x), function(x)
@@ -283,3 +315,19 @@ def test_a_step_is_not_the_function_that_read_such_rows_before():
 )
 def test_a_lambda_hands_on_what_it_carries(step, carried, called):
     assert [*_called_with(ast.parse(step, mode="eval").body, carried)] == called
+
+
+SPREAD = """HloModule m
+NAME { key = u32[2] parameter(0)  low = f32[] parameter(1)  high = f32[] parameter(2)
+  first = u32[1] slice(key), slice={[0:1]}  bits = u32[] reshape(first)  part = f32[] convert(bits)
+  range = f32[] subtract(high, low)  exp = f32[] exponential(range)  sine = f32[] sine(part)
+  scaled = f32[] multiply(sine, exp)  ROOT result = f32[] add(scaled, low) }
+ENTRY main { k = u32[2] parameter(0)  a = f32[] parameter(1)  b = f32[] parameter(2)
+  r = f32[] call(k, a, b), to_apply=NAME  s = f32[] call(k, b, r), to_apply=NAME  ROOT t = f32[] add(r, s) }
+"""
+
+
+@pytest.mark.parametrize(("name", "is_jaxs"), [("_uniform", True), ("uniform", False)])
+def test_functions_of_jax_have_the_parameters_of_its_documents(name, is_jaxs):
+    source = xla2py.emit(SPREAD.replace("NAME", name), checks=False).source
+    assert ("minval: Scalar, maxval: Scalar)" in source) is is_jaxs

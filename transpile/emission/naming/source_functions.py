@@ -21,6 +21,13 @@ from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
 # number of counters that JAX may carry before it; the stacked outputs of a scan come after it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
 
+# The parameters of JAX's own functions, whose files are not those of the author.
+_OF_JAX = {
+    "_randint": ("key", "minval", "maxval"),
+    "_truncated_normal": ("key", "lower", "upper"),
+    "_uniform": ("key", "minval", "maxval"),
+}
+
 
 @dataclass(slots=True)
 class _File:
@@ -45,8 +52,11 @@ def _read(file_name: str, tree: ast.Module) -> _File:
         if isinstance(node, ast.FunctionDef):
             file.definitions.setdefault((file_name, node.name), []).append(node)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in node.targets[0].elts]
+            target = node.targets[0]
+            parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in target.elts]
             file.unpacked[file_name, node.value.lineno, node.value.col_offset] = parts
+            read = file.expressions.setdefault((file_name, target.lineno, target.col_offset), set())
+            read.update(_names_read(node.value))
         elif isinstance(node, ast.expr):
             place = (file_name, node.lineno, node.col_offset)
             file.expressions.setdefault(place, set()).update(_names_read(node))
@@ -74,9 +84,10 @@ class SourceFunctions:
 
     def parameters(self, computation: Computation, name: str) -> list[str | None]:
         """Return the author's name for each parameter of a function, or None if its uses are ambiguous."""
-        instructions, wanted = computation.parameters, self._arguments_of(name)
+        instructions, wanted = computation.parameters, self._arguments_of(name, computation)
         if not wanted:
-            return [None] * len(instructions)
+            own_of_jax = _OF_JAX.get(name, ())
+            return [*own_of_jax] if len(own_of_jax) == len(instructions) else [None] * len(instructions)
         possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
         if len(wanted) == len(possible) and all(
             not names or own in names for own, names in zip(wanted, possible, strict=True)
@@ -93,16 +104,34 @@ class SourceFunctions:
 
         Parameters that the function closes over come after these.
         """
-        wanted = self._arguments_of(name)
+        wanted = self._arguments_of(name, computation)
         chosen = self.parameters(computation, name)
         possible = (self._possible(computation, p, name, set(wanted)) for p in computation.parameters)
         alone = (own or (min(names) if len(names) == 1 else "") for own, names in zip(chosen, possible, strict=True))
         return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
 
-    def _arguments_of(self, name: str) -> list[str]:
-        """Return the parameters of the only function of a name; none if there are several."""
-        named = (found for (_, own), found in self.definitions.items() if own == name and len(found) == 1)
-        return next((_arguments(definition) for (definition,) in named), [])
+    def _arguments_of(self, name: str, computation: Computation) -> list[str]:
+        """Return the parameters of the function of a name that all instructions of a computation come from; none if
+        there are several.
+        """
+        named = [each for (_, own), found in self.definitions.items() if own == name for each in found]
+        if len(named) > 1:
+            lines = {place for each in computation.instructions for place in self._lines_in(each, name)}
+            named = [each for file_name, line in lines for each in self._around(file_name, name, line)]
+        return _arguments(named[0]) if len(set(named)) == 1 else []
+
+    def _lines_in(self, instruction: Instruction, name: str) -> Iterator[tuple[str, int]]:
+        """Yield file and line of the frames in functions of a name around an instruction."""
+        for frame_id in self.chains.of(instruction):
+            frame = self.chains.frames[frame_id - 1]
+            if frame.function_name.rsplit(".", 1)[-1] == name:
+                yield frame.file_name, frame.line
+
+    def _around(self, file_name: str, name: str, line: int) -> Iterator[ast.FunctionDef]:
+        """Yield the definitions of a name that a line is in."""
+        for definition in self.definitions.get((file_name, name), ()):
+            if definition.lineno <= line <= (definition.end_lineno or line):
+                yield definition
 
     def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
         """Return the author's parameters that all expressions read which use a parameter."""
@@ -273,9 +302,7 @@ class SourceFunctions:
                     votes[(*self._function(frame_id), self.chains.frames[frame_id - 1].line)] += 1
                     break
         for (file_name, name, line), _ in votes.most_common(1):
-            for definition in self.definitions.get((file_name, name), []):
-                if definition.lineno <= line <= (definition.end_lineno or line):
-                    return definition
+            return next(self._around(file_name, name, line), None)
         return None
 
     def _function(self, frame_id: int) -> tuple[str, str]:

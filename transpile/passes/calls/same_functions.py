@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Container, Hashable
 from functools import partial
 
 from ...array.graph import Graph
@@ -12,10 +13,13 @@ from ...array.rewriting import rewrite
 from ...array.structure import structure
 from .inlining import handed_on
 
+_NUMBER = re.compile(r"_\d+$", re.ASCII)
+
 
 def same_functions(program: Program) -> None:
     """Call the first of several functions of one name that compute the same, and drop the others."""
     fixed = {program.entry, *handed_on(program.functions)}
+    names = {_name(function) for function in program.functions}
     first: dict[Hashable, Function] = {}
     replaced: dict[Function, Function] = {}
     for function in program.functions:  # callees first
@@ -23,7 +27,7 @@ def same_functions(program: Program) -> None:
             rewrite(function, ("call",), partial(_called, function.graph, replaced))
         if function in fixed or function.effect is not None or function.block_of or function.repeated:
             continue
-        same = first.setdefault(_computes(function), function)
+        same = first.setdefault(_computes(function, names), function)
         if same is not function:
             replaced[function] = same
     program.functions[:] = [function for function in program.functions if function not in replaced]
@@ -34,9 +38,16 @@ def _called(graph: Graph, replaced: dict[Function, Function], call: Node) -> Nod
     return graph.add("call", call.operands, function=same) if same is not None else None
 
 
-def _computes(function: Function) -> Hashable:
+def _name(function: Function) -> str:
+    return function.name.split(".")[0]
+
+
+def _computes(function: Function, names: Container[str]) -> Hashable:
     """Return a key that is equal for functions of one name with the same operations. Loops and branches are never
     equal.
+
+    JAX numbers functions of one name: ``uniform_5`` is ``uniform`` where there is one of this name.
     """
     steps = structure(function, lambda node: (node.shape, node.element_type, node.results))
-    return function.name.split(".")[0], isinstance(function.results, Node), steps
+    name = _NUMBER.sub("", _name(function))
+    return name if name in names else _name(function), isinstance(function.results, Node), steps
