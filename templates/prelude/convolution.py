@@ -163,10 +163,11 @@ def correlate(
                 columns = columns.transpose(2, 0, 1, 3).reshape(
                     groups, -1, taps * depth
                 )
-                products: np.ndarray = (columns @ matrix).transpose(1, 0, 2)
+                products = (columns @ matrix).transpose(1, 0, 2)
+                target[...] = products.reshape(target.shape)
             else:
-                products = columns.reshape(-1, taps * depth) @ matrix
-            target[...] = products.reshape(target.shape)
+                columns = columns.reshape(-1, taps * depth)
+                np.matmul(columns, matrix, out=target.reshape(-1, features))
     return result
 
 
