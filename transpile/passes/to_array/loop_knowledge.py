@@ -18,6 +18,7 @@ from ...array.value import Value
 from ...dataclass import dataclass
 from ...walks import reached
 from .counters import from_affine
+from .growth import grown, growth, limits
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Knowledge:
     assumed: dict[int, Interval] = field(default_factory=dict)  # bounds to be proved by induction
     is_proved: bool = False
     may_grow: bool = True  # growth from the first value has not been assumed yet
+    grown: dict[int, Interval] = field(default_factory=dict)  # bounds after a counted loop of what grows in its rounds
     start: int = 0
     stop: int = 0
     step: int = 0  # 0 if the loop does not count
@@ -101,7 +103,7 @@ class Knowledge:
                 return True  # other facts from this lowering may rest on the wrong assumption
         found = self._learn_unchanged(attempt)
         if self.is_counted:
-            return self._turn(attempt) or found
+            return self._turn(attempt) or self._learn_growth(attempt, leaves) or found
         return (
             self._learn_counter(attempt, leaves)
             or self._learn_bounds(attempt, leaves)
@@ -185,6 +187,24 @@ class Knowledge:
             self.assumed[k] = first[0], last
         self.is_proved = len(self.assumed) == before
         return not self.is_proved
+
+    def _learn_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
+        """Learn bounds of integers that each iteration changes by a limited amount, as counts of what a test finds;
+        return whether there are any.
+        """
+        if not self.may_grow or not self.is_proved:
+            return False
+        self.may_grow = False
+        for k, (leaf, inside) in enumerate(zip(leaves, attempt.inside, strict=True)):
+            first = limits(leaf.node)
+            is_carried = k not in {*self.unchanged, *self.steps, *self.assumed} and not inside.node.ndim
+            own = growth(attempt.following[k].node, inside.node) if first is not None and is_carried else None
+            if first is None or own is None or not leaf.node.type.is_integral:
+                continue
+            after, before = (grown(first, own, count) for count in (self.trip_count, max(0, self.trip_count - 1)))
+            if fits(after, leaf.node.type):
+                self.assumed[k], self.grown[k] = before, after
+        return bool(self.grown)
 
     def _turn(self, attempt: Attempt) -> bool:
         """Count ``48 - i`` or ``i + 1`` instead, if the body uses only that, or if it counts down. Return whether it

@@ -138,7 +138,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
         copy_updated_carries(graph, loop)
     initials = tuple(carry.initial for carry in loop.carries)
     node = placed(graph, "loop", initials, loop.effect is not None, loop=loop)
-    items = dict(zip(by_parameter, _items(graph, node, loop), strict=True))
+    items = dict(zip(by_parameter, _items(graph, node, loop, knowledge), strict=True))
     final = []
     for k, (leaf, inside) in enumerate(zip(leaves, attempt.inside, strict=True)):
         if k in knowledge.unchanged:
@@ -159,15 +159,16 @@ def _after(lowering: FunctionLowering, knowledge: Knowledge, k: int, leaf: Value
     return lowering.elementwise("maximum" if knowledge.step > 0 else "minimum", element_type, start, stop, shape=())
 
 
-def _items(graph: Graph, node: Node, loop: Loop) -> list[Value]:
+def _items(graph: Graph, node: Node, loop: Loop, knowledge: Knowledge) -> list[Value]:
     """Return the carries after the loop, with their known intervals."""
-    stored = {store.carry: store.value.interval for store in loop.stores if store.carry.initial.opcode == "empty"}
+    known = {store.carry: store.value.interval for store in loop.stores if store.carry.initial.opcode == "empty"}
+    known |= {carry: knowledge.grown[carry.element] for carry in loop.carries if carry.element in knowledge.grown}
     return [
         Value.of(
             graph.add(
                 "item",
                 (node,),
-                interval=stored.get(carry, carry.parameter.interval),
+                interval=known.get(carry, carry.parameter.interval),
                 index=index,
             )
         )
