@@ -112,12 +112,11 @@ def megabytes():
 
 @pytest.fixture(autouse=True, scope="module")
 def settled_memory(megabytes):
-    """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow.
+    """The garbage collector seldom scans objects that exist before the tests of a file: they are old.
 
     Only where the process has grown, it frees those that nobody has any more, and JAX forgets what it compiled.
     """
     if resident() > megabytes[0] + 250:
-        gc.unfreeze()
         if "jax" in sys.modules:
             sys.modules["jax"].clear_caches()
         gc.collect()
@@ -125,6 +124,7 @@ def settled_memory(megabytes):
             ctypes.CDLL(None).malloc_trim(0)
         megabytes[0] = resident()
     gc.freeze()
+    gc.unfreeze()  # they are in the oldest generation now
 
 
 def resident():
