@@ -29,6 +29,21 @@ def test_a_loop_of_no_round_gives_arrays_of_its_own():
     assert not np.shares_memory(made, X)
 
 
+def test_sums_of_counters_are_given_to_loops_in_short_ones():
+    def shaken(x):
+        def outer(i, x):
+            def middle(j, x):
+                return lax.fori_loop(0, 5, lambda k, x: x.at[i + j + k].add(x[0]), jnp.sort(x))
+
+            return lax.fori_loop(0, 3, middle, jnp.sort(x))
+
+        return lax.fori_loop(0, 3, outer, x)
+
+    module = xla2py.emit(xla2py.from_jax(shaken, X), style="fast", disable_passes=["whole_functions"])
+    assert "_loop(" in module.source
+    np.testing.assert_allclose(module.load(keep_compiled=False).main(X), jax.jit(shaken)(X), rtol=1e-5)
+
+
 def test_rows_are_read_and_written_where_they_are():
     def smoothed(rows):
         def step(mean, row):

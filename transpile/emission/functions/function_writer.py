@@ -261,7 +261,7 @@ class FunctionWriter:
             self._several(statement)
         elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
             self.texts[statement] = self.value(statement)  # a module constant keeps its name
-        elif statement.element_type is None:
+        elif statement.element_type is None and not statement.is_python_int:
             self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
         else:
             name = self.texts.get(statement)
