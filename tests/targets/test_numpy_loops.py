@@ -44,6 +44,16 @@ def test_sums_of_counters_are_given_to_loops_in_short_ones():
     np.testing.assert_allclose(module.load(keep_compiled=False).main(X), jax.jit(shaken)(X), rtol=1e-5)
 
 
+def test_arrays_are_turned_in_branches():
+    def turned(x):
+        def step(i, x):
+            return lax.cond(x[i, 0] > 0, lambda x: x.T, lambda x: x.at[i].add(1), x)
+
+        return lax.fori_loop(0, 6, step, x)
+
+    assert "copy_into(x, x.T.copy())" in as_in_xla(turned, RNG.normal(size=(6, 6)).astype(np.float32)).source
+
+
 def test_rows_are_read_and_written_where_they_are():
     def smoothed(rows):
         def step(mean, row):

@@ -130,7 +130,7 @@ class RoundWriter(ControlFlowWriter):
             waiting.remove(chosen[0])
         for name, text, node in ready:
             self._have(name, node)
-            self._copy_into(name, text)
+            self._copy_into(name, self._copy(node, text) if mentions(text, {name}) else text)
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
 
     def overwrite(self, name: str, source: str, node: Node) -> bool:
