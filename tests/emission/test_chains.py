@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.emission.as_xla import text_of
+from xla2py.tests.emission.as_xla import emitted, text_of
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.lockstep.run import lockstep
 
@@ -217,3 +217,76 @@ def test_lockstep_finds_no_difference():
     module = xla2py.load(jax.jit(rows).lower(X, WEIGHTS, SCALES).as_text("hlo", debug_info=True))
     found = lockstep(module, xla2py.emit(module), [X, WEIGHTS, SCALES])
     assert not found.divergences and not found.unchecked and not found.failure
+
+
+def test_a_carried_value_keeps_its_name_beside_a_target_that_is_read_later():
+    real = pytest.importorskip("jax")
+
+    @real.jit
+    def turned(a, x):
+        y = real.numpy.sin(a * x) - real.numpy.cos(a) * 2 + real.numpy.roll(a, 1)
+        x = real.numpy.clip(real.numpy.tanh(y * x) - real.numpy.roll(x, 1) * y, -3, 3)
+        h = real.numpy.sin(real.numpy.roll(x, -1)) * x - real.numpy.tanh(x * x)
+        return y, x, h
+
+    def last(a, x):
+        z = x
+        for _ in range(4):
+            a, z, x = turned(a, x)
+        return z, a
+
+    source = xla2py.emit(real.jit(last, keep_unused=True).lower(X[0], X[1])).source
+    targets = re.search(r"for _ in range\(4\):.*\n +(.*) = turned\(", source)[1].split(", ")
+    assert len(set(targets)) == 3
+
+
+def test_two_operands_that_one_result_becomes_begin_with_their_own_values():
+    def mixed(a, b):
+        t = jnp.sin(a) - b * 0.5
+        return jnp.tanh(t * a) + jnp.roll(t, 1) * b
+
+    def program(x, z):
+        for _ in range(5):
+            x = z = mixed(z, x)
+        return z
+
+    body(program, X, X + 1)
+
+
+def test_gradients_of_calls_whose_objects_are_named_later():
+    real = pytest.importorskip("jax")
+    tanh, roll, clip = real.numpy.tanh, real.numpy.roll, real.numpy.clip
+
+    def smooth(u, v, axis):
+        rolled = roll(roll(v, -1, axis), -1, axis)
+        for _ in (0, 1):
+            u = u + (tanh(rolled) * rolled) * 0.1
+        return u
+
+    def scaled(u, v, axis):
+        return smooth(tanh(v) * u, v, axis)
+
+    def smoothed(x, y):
+        for i in range(4):
+            x = clip(smooth(x, x, 0), -3, 3)
+            y = clip(scaled(y, y, i % 2), -3, 3)
+        return x, y
+
+    def program(x, y):
+        return real.value_and_grad(lambda x: sum((each * each).sum() for each in smoothed(x, y)))(x)
+
+    emitted(program, X[:, :4], X[:, 4:], rtol=1e-4, atol=1e-4)
+
+
+def test_values_in_another_order_do_not_have_the_names_of_the_parameters():
+    def part(k, mode, u):
+        a = -0.5 * k * u
+        b = jnp.exp(a) - k * a
+        return b + jnp.flip(b) * (0.1 if mode else 0.2)
+
+    def program(x):
+        for k in (1.0, 2.0, 3.0):
+            x = part(k, "odd", x) * 0.5
+        return x
+
+    assert "mode" not in text_of(program, X[0], atol=1e-5)

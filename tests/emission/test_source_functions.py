@@ -331,3 +331,16 @@ ENTRY main { k = u32[2] parameter(0)  a = f32[] parameter(1)  b = f32[] paramete
 def test_functions_of_jax_have_the_parameters_of_its_documents(name, is_jaxs):
     source = xla2py.emit(SPREAD.replace("NAME", name), checks=False).source
     assert ("minval: Scalar, maxval: Scalar)" in source) is is_jaxs
+
+
+def test_parameters_are_not_those_of_a_function_main_that_traced_the_program():
+    real = pytest.importorskip("jax")
+
+    def main(options, names):
+        lowered = real.jit(lambda x, y: real.numpy.sin(x) * y, keep_unused=True).lower(options, names)
+        return xla2py.emit(lowered).source, xla2py.emit(
+            xla2py.from_jax(lambda x, y: real.numpy.sin(x) * y, options, names)
+        ).source
+
+    for source in main(np.ones(3, np.float32), np.ones(3, np.float32)):
+        assert "def main(x: Array, y: Array)" in source

@@ -130,7 +130,9 @@ class ArgumentWriter:
             ]
         computation = self.function.computation
         names_of = self.writer.source_names
-        own = names_of.contexts.of_called(self.function).removeprefix("d_")
+        # The entry is called main by JAX, which says nothing about an author's function of this name.
+        is_entry = not self.writer.earlier_writers
+        own = "" if is_entry else names_of.contexts.of_called(self.function).removeprefix("d_")
         wanted = names_of.functions.parameters(computation, own)
         return _lettered(
             (not is_other and wanted[node.parameters["argument"]])

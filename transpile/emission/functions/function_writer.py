@@ -23,6 +23,7 @@ from ..naming.hints import WantedNames
 from ..naming.identifiers import Names
 from ..naming.known_types import known_types
 from ..naming.source import SourceNames
+from ..trees.argument_groups import Field
 from ..trees.named_results import NamedResults, name_of_call
 from .arguments import ArgumentWriter
 from .changes import ChangeWriter, StoredRows
@@ -345,6 +346,10 @@ class FunctionWriter:
     def words_of_results(self, function: Function) -> Sequence[str]:
         """Return the names of the many results of a function in its own lines."""
         named: NamedResults = self.renderer.named_results[function]
+        groups = (steps for group in self.renderer.argument_groups.get(function, ()) for steps in group.parts.values())
+        objects = {step.function for steps in groups for step in steps if isinstance(step, Field)}
+        if any(not self.renderer.named_results[each].fields for each in objects):  # of a call that is written later
+            return ("",) * len(function.flat_results)
         if not named.words:
             named.words = ("",) * len(function.flat_results)  # for results that are passed to the next call
             around = (self.constants, self.source_names, [*self.earlier_writers, self])

@@ -185,6 +185,8 @@ class ChainWriter:
         groups = dict(named.groups) if named is not None else {}
         targets: list[At] = []
         below: list[tuple[At, At]] = []
+        held = [chain.results[-1].get(k) or chain.results[-2][k] for k in names]
+        writer.allocation.expect([*held, *held])  # by the next call, too: no other target has a carried value's name
         for word, tree in parts:
             paths = groups[word].keys if word in groups else {tree: ()}
             is_listed = any(Listed(chain.calls[0], False, k) in chain.listed for k in paths)
@@ -206,6 +208,7 @@ class ChainWriter:
                 targets.append(partial(_named, name))
             else:
                 targets.append(partial(_named, "_"))
+        writer.allocation.has_read([*held, *held])
         return targets, below
 
     def _keep(self, chain: Chain, at: At, paths: Mapping[int, Path]) -> None:

@@ -182,6 +182,8 @@ class _Finder:
             if index is not None:
                 if any(before.get(index) is not node for before, node in zip(results, given[1:], strict=False)):
                     return None
+                if any(k == index and calls[0].operands[other] is not given[0] for other, k in carried.items()):
+                    return None  # two operands that are one result from the second call on begin with different values
                 carried[place] = index
             elif len(set(given)) > 1:
                 columns[place] = [*self._steps(given, counter)]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
+from operator import not_, or_
 
 from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
@@ -89,9 +90,9 @@ class SourceFunctions:
             own_of_jax = _OF_JAX.get(name, ())
             return [*own_of_jax] if len(own_of_jax) == len(instructions) else [None] * len(instructions)
         possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
-        if len(wanted) == len(possible) and all(
-            not names or own in names for own, names in zip(wanted, possible, strict=True)
-        ):
+        found = [own in names for own, names in zip(wanted, possible, strict=False)]
+        fits = len(wanted) == len(possible) and all(map(or_, found, map(not_, possible)))
+        if fits and 2 * sum(found) >= len(found):  # else the values may be others, in an order of their own
             return _telling(wanted)
         chosen = _only_choices(possible)
         left = [name for name in wanted if name not in chosen]
@@ -401,7 +402,8 @@ def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
 
 
 def _arguments(definition: ast.FunctionDef | ast.Lambda) -> list[str]:
-    return [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)]
+    given = definition.args
+    return [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
 def _returns_pairs(definition: ast.FunctionDef) -> bool:
