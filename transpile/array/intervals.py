@@ -57,7 +57,7 @@ def _fitting(found: Interval | None, result: ElementType) -> Interval | None:
 
 def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
     """Return the interval of a select; in ``where(i < 0, i + n, i)``, each side counts only where it is chosen."""
-    return _fitting(_union(*_chosen_intervals(operands)), result)
+    return _fitting(union(*_chosen_intervals(operands)), result)
 
 
 def converted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
@@ -180,7 +180,8 @@ def product(a: Interval | None, b: Interval | None) -> Interval | None:
     return min(products), max(products)
 
 
-def _union(a: Interval | None, b: Interval | None) -> Interval | None:
+def union(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Return the interval of a number that is one of two values."""
     return (min(a[0], b[0]), max(a[1], b[1])) if a and b else None
 
 

@@ -106,9 +106,17 @@ def along(reduction: Node) -> dict[str, Any]:
 
 
 def copied(
-    graph: Graph, node: Node, operands: tuple[Node, ...], interval: Interval | None, parameters: Mapping[str, Any]
+    graph: Graph,
+    node: Node,
+    operands: tuple[Node, ...],
+    interval: Interval | None,
+    parameters: Mapping[str, Any],
+    *,
+    pinned: bool = False,
 ) -> Node:
-    """Return the same operation on other operands, with the given interval and parameters."""
+    """Return the same operation on other operands, with the given interval and parameters; a ``pinned`` one stands
+    alone.
+    """
     return graph.typed(
         node.opcode,
         operands,
@@ -117,6 +125,6 @@ def copied(
         python_int=node.is_python_int,
         interval=interval,
         results=node.results,
-        pinned=node.stands_alone,
+        pinned=pinned or node.stands_alone,
         **parameters,
     )

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from operator import not_, or_
 
 from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
@@ -91,7 +90,9 @@ class SourceFunctions:
             return [*own_of_jax] if len(own_of_jax) == len(instructions) else [None] * len(instructions)
         possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
         found = [own in names for own, names in zip(wanted, possible, strict=False)]
-        fits = len(wanted) == len(possible) and all(map(or_, found, map(not_, possible)))
+        fits = len(wanted) == len(possible) and all(
+            is_read or not names for is_read, names in zip(found, possible, strict=True)
+        )
         if fits and 2 * sum(found) >= len(found):  # else the values may be others, in an order of their own
             return _telling(wanted)
         chosen = _only_choices(possible)

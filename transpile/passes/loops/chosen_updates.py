@@ -12,7 +12,7 @@ from ...array.in_place import is_own_array
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Branch, Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import copied, rewrite
 from ...array.support import Support
 from ...array.traversal import topological
 from .own_arrays import own_arrays
@@ -41,25 +41,12 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
         with graph.inside(changed.region):
             for part in made_of:
                 operands = tuple(copies.get(operand, operand) for operand in part.operands)
-                copies[part] = graph.valued(_in_place(graph, part, operands), part, graph)
+                copy = copied(graph, part, operands, part.interval, part.parameters, pinned=True)
+                copies[part] = graph.valued(copy, part, graph)
         changed.results = [copies[new]]
         branches = (kept, changed) if new is choices[0] else (changed, kept)
         return graph.add("item", (graph.add("conditional", (mask,), branches=branches),), index=0)
     return None
-
-
-def _in_place(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
-    """Return the same operation on other operands, in the region in which the graph makes nodes."""
-    return graph.typed(
-        node.opcode,
-        operands,
-        node.shape,
-        node.element_type,
-        python_int=node.is_python_int,
-        interval=node.interval,
-        pinned=True,
-        **node.parameters,
-    )
 
 
 def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:

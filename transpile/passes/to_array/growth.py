@@ -4,9 +4,10 @@ grows by 0 or 1 in each iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import reduce
 
 from ...array.affine import integer_value
+from ...array.intervals import difference, total, union
 from ...array.node import Node
 from ...array.operation import Interval
 from ...array.program import Loop
@@ -52,31 +53,19 @@ def _of(node: Node, found: _Known) -> Interval | None:
     parts = _parts(node)
     if node.opcode == "add":
         one, other = parts
-        return _sum(found[one], limits(other)) or _sum(found[other], limits(one))
+        return total(found[one], limits(other)) or total(found[other], limits(one))
     if node.opcode == "subtract":
-        taken = limits(parts[1])
-        return _sum(found[parts[0]], (-taken[1], -taken[0]) if taken is not None else None)
+        return difference(found[parts[0]], limits(parts[1]))
     if node.opcode == "select":
-        return _either(found[choice] for choice in parts[1:])
+        return reduce(union, [found[choice] for choice in parts[1:]])
     if not parts:
         return None
     whole = node.operands[0]
     if whole.opcode == "conditional":
-        return _either(found[part] for part in parts)
+        return reduce(union, [found[part] for part in parts])
     loop: Loop = whole.parameters["loop"]
     carry = loop.carries[node.parameters["index"]]
     if loop.counter is None or carry.following is None:
         return None
     own = growth(carry.following, carry.parameter)
-    return _sum(found[parts[0]], grown((0, 0), own, loop.trip_count)) if own is not None else None
-
-
-def _sum(one: Interval | None, other: Interval | None) -> Interval | None:
-    return None if one is None or other is None else (one[0] + other[0], one[1] + other[1])
-
-
-def _either(intervals: Iterable[Interval | None]) -> Interval | None:
-    """Return the bounds of a number that is within one of several; None if one is unknown."""
-    found = [*intervals]
-    known = [interval for interval in found if interval is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) else None
+    return total(found[parts[0]], grown((0, 0), own, loop.trip_count)) if own is not None else None
