@@ -290,3 +290,20 @@ def test_values_in_another_order_do_not_have_the_names_of_the_parameters():
         return x
 
     assert "mode" not in text_of(program, X[0], atol=1e-5)
+
+
+def test_an_object_is_handed_on_with_its_carried_result():
+    @jax.jit
+    def turned(x, weight):
+        inner = jnp.sin(x) - weight[::-1] * 0.5
+        return weight, jnp.sin(inner) - weight * 0.5
+
+    def losses(x, weights):
+        total = 0
+        for k in range(4):
+            y, x = turned(x, weights[k])
+            total = total + (x * x).sum()
+        return total + (y * x).sum() + ((x + y) ** 2).sum()
+
+    text = body(jax.value_and_grad(losses, (0, 1)), X[0], WEIGHTS[:4, 0])
+    assert re.search(r"\bd_\w+\(.*\b(\w+)s\[2\]", text)

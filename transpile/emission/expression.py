@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from .texts import (
     swaps_last_two,
     widths_text,
 )
-from .trees.argument_groups import Groups, given_texts
+from .trees.argument_groups import Groups, given_texts, parts_of_objects
 
 USUAL = Layout()
 OWN = "own"  # the prefix of a target's own macros in templates
@@ -332,6 +332,11 @@ class Renderer:
         """Return the texts of the arguments of a call of one of the program's functions."""
         texts = [self.as_array(*pair) for pair in zip(node.operands, operands, strict=True)]
         return given_texts(self.argument_groups.get(node.parameters["function"], ()), texts, self.field_names)
+
+    def parts_of_objects(self, node: Node) -> Collection[int]:
+        """Return the numbers of a call's operands that its function takes as parts of objects that calls gave."""
+        is_call = node.opcode == "call" and node.parameters["function"] in self.argument_groups
+        return parts_of_objects(self.argument_groups[node.parameters["function"]]) if is_call else ()
 
     def field_names(self, function: Function) -> Sequence[str]:
         """Return the names of the results of a function that returns an object, including those of nested objects."""

@@ -123,7 +123,7 @@ class FunctionWriter:
         """Write the body."""
         if self.with_chains:
             results = tree_nodes(self.function.results)
-            self.chains = chains(self.graph, self.plan, self.arguments.leaves, results)
+            self.chains = chains(self.graph, self.plan, self.arguments.leaves, results, self.renderer.parts_of_objects)
         for chain in dict.fromkeys(self.chains.values()):
             if chain.last not in self.plan.named:
                 self.plan.named.add(chain.last)
@@ -427,9 +427,9 @@ class FunctionWriter:
         """Return the expression of a node, given the texts of its operands."""
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
             return self.renderer.expression(
-                "matrix_of", node.operands[0], node.shape[-1], *self._given(node.operands[0])
+                "matrix_of", node.operands[0], node.shape[-1], *self.operand_texts(node.operands[0])
             )
-        operands = self._given(node)
+        operands = self.operand_texts(node)
         if self._is_bounded_place(node):
             return self.renderer.expression(f"place_{node.opcode}", node, *operands)
         macro = self._number_macro(node)
@@ -471,7 +471,7 @@ class FunctionWriter:
         is_sure = are_typed and not any(each.is_literal or self._number_macro(each) for each in others)
         return user.operation.wraps and len(others) == 1 and is_sure
 
-    def _given(self, node: Node) -> list[Expression]:
+    def operand_texts(self, node: Node) -> list[Expression]:
         """Return the texts of a node's operands; numbers are bare where they take the dtype of the other operands."""
         row = node.operation
         fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
@@ -482,12 +482,14 @@ class FunctionWriter:
         is_clip = node.opcode == "clamp" and not is_place
         strong = node.operands[1] if is_clip else None  # np.clip takes the dtype of what it clips
         operands = []
-        for operand in node.operands:
+        parts = self.renderer.parts_of_objects(node)
+        for number, operand in enumerate(node.operands):
             typed = operand is strong or (operand.is_literal and operand.type.is_extension and not fills)
             if weak and not typed and operand.is_literal:
                 operands.append(self.renderer.weak_literal(literal_value(operand)))
             else:
-                operands.append(self.text(operand))
+                part = self.chain_writer.parts.get(operand) if number in parts else None
+                operands.append(part or self.text(operand))
         return operands
 
 

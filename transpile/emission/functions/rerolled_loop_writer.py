@@ -43,11 +43,16 @@ def _inside(at: At, steps: str, number: str | int) -> str:
 
 
 class ChainWriter:
-    """The writer of the chains of one function. ``lists`` has the lengths of the lists that are written so far."""
+    """The writer of the chains of one function.
+
+    ``lists`` has the lengths of the lists that are written so far, ``parts`` the texts of results as parts of the
+    objects that calls gave, for calls that take the object.
+    """
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.lists: dict[str, int] = {}
+        self.parts: dict[Node, Expression] = {}
         self._at: dict[Listed, At] = {}
 
     def expect(self, chain: Chain, *, is_written: bool) -> None:
@@ -108,7 +113,7 @@ class ChainWriter:
         """Return the call inside the loop."""
         writer = self.writer
         writer.texts[chain.counter] = Expression(counter)
-        operands = [writer.text(operand) for operand in chain.last.operands]
+        operands = writer.operand_texts(chain.last)
         for place, (step, scaled) in chain.steps.items():
             operands[place] = self._step(step, scaled.text(counter))
         for place, k in chain.carried.items():
@@ -238,8 +243,10 @@ class ChainWriter:
             where = partial(_inside, at, steps)
             self._at[Listed(chain.calls[0], False, k)] = where
             for own, number in zip(chain.results, chain.numbers, strict=True):
-                if k in own and not (k in names and (k in given or own is chain.results[-1])):
-                    writer.texts[own[k]] = Expression(where(number), PRIMARY)
+                if k in own:
+                    self.parts[own[k]] = Expression(where(number), PRIMARY)
+                    if not (k in names and (k in given or own is chain.results[-1])):
+                        writer.texts[own[k]] = self.parts[own[k]]
             if k in names:
                 below.append((partial(_named, names[k]), where))
         for field, group in writer.trees.groups.get(function, ()):

@@ -9,7 +9,7 @@ Calls whose arguments have a name each stay separate: a list of these names woul
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
@@ -65,6 +65,7 @@ class Scaled(NamedTuple):
 Step = Node | Leaf | Listed
 Steps = Mapping[int, tuple[Step, Scaled]]  # by operand index
 Numbers = tuple[int, ...]
+Places = Callable[[Node], Collection[int]]  # from a call to numbers of its operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,19 +106,22 @@ class Chain:
                 yield node, Listed(first, False, index), number
 
 
-def chains(graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], results: Iterable[Node]) -> dict[Node, Chain]:
+def chains(
+    graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], results: Iterable[Node], in_objects: Places
+) -> dict[Node, Chain]:
     """Return the chains that are worth a loop, by each of their calls.
 
-    ``leaves`` are the parameters that are leaves of trees, ``results`` the results of the function.
+    ``leaves`` are the parameters that are leaves of trees, ``results`` the results of the function. ``in_objects``
+    returns the operands of a call that its function takes as parts of objects that calls gave.
     """
-    found = _Finder(graph, plan, leaves).chains()
+    found = _Finder(graph, plan, leaves, in_objects).chains()
     _note_lists(found, plan, results)
     return found
 
 
 class _Finder:
-    def __init__(self, graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf]) -> None:
-        self.graph, self.plan, self.leaves = graph, plan, leaves
+    def __init__(self, graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], in_objects: Places) -> None:
+        self.graph, self.plan, self.leaves, self.in_objects = graph, plan, leaves, in_objects
         self.results: dict[Node, dict[int, Node]] = {}
         for node in plan.nodes:
             if node.opcode == "call":
@@ -186,7 +190,7 @@ class _Finder:
                     return None  # two operands that are one result from the second call on begin with different values
                 carried[place] = index
             elif len(set(given)) > 1:
-                columns[place] = [*self._steps(given, counter)]
+                columns[place] = [*self._steps(given, counter, in_object=place in self.in_objects(calls[0]))]
                 if not columns[place]:
                     return None
         if not carried:
@@ -194,14 +198,17 @@ class _Finder:
         numbers, steps = _stepped(columns, len(calls))
         return Chain(calls, carried, counter, numbers, steps, results) if numbers is not None else None
 
-    def _steps(self, given: Sequence[Node], counter: Node) -> Iterator[tuple[Step, Numbers]]:
-        """Yield the ways to get an operand from the counter, each with the numbers that the calls need."""
+    def _steps(self, given: Sequence[Node], counter: Node, *, in_object: bool) -> Iterator[tuple[Step, Numbers]]:
+        """Yield the ways to get an operand from the counter, each with the numbers that the calls need.
+
+        An operand that comes ``in_object`` is only in the lists of results.
+        """
         found = _rows(self.graph, given, counter, self.plan) or _leaves(given, self.leaves)
         if found is not None:
             yield found
         for listed, _ in self.listed.get(given[0], ()):
             numbers = [dict(self.listed.get(node, ())).get(listed) for node in given]
-            if None not in numbers:
+            if None not in numbers and not (in_object and listed.is_given):
                 yield listed, tuple(number for number in numbers if number is not None)
 
     def _stands_together(self, chain: Chain) -> bool:

@@ -7,7 +7,7 @@ takes that instead, and its body reads ``params["norm"]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
@@ -235,6 +235,11 @@ def given_texts(groups: Sequence[Group], operands: Sequence[Expression], fields:
         for number in group.parts:
             texts[number] = texts[number] if number == first else None
     return [text for text in texts if text is not None]
+
+
+def parts_of_objects(groups: Iterable[Group]) -> set[int]:
+    """Return the numbers of the parameters that a function takes as parts of objects that calls gave."""
+    return {number for group in groups if group.maker is not None for number in group.parts}
 
 
 def steps_text(group: Group, number: int, fields: FieldNames) -> str:
