@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.transpile.frontends.trees import trees_of
 from xla2py.transpile.hlo.ir import Built
 
@@ -110,6 +111,20 @@ def test_main_takes_what_it_gives(name):
     for _ in range(3):
         found, wanted = main(found, X), jax.jit(step)(wanted, X)
     for one, other in zip(arrays(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["an underscore", "a named tuple"])
+def test_cupy_has_the_classes(name):
+    leaves, tree = jax.tree.flatten(MODELS[name])
+
+    def steps(x, *leaves):
+        return step(jax.tree.unflatten(tree, leaves), x)
+
+    with twin():
+        main = xla2py.emit(xla2py.from_jax(steps, X, *leaves), "cupy").load().main
+        found = to_host(arrays(main(*to_device([X, *leaves]))))
+    for one, other in zip(found, jax.tree.leaves(jax.jit(steps)(X, *leaves)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
