@@ -11,6 +11,7 @@ from itertools import accumulate
 Edit = tuple[int, int, str]  # begin and end in the bytes of a text, and the replacement
 
 _REMEMBERED = 16
+_TREES = 1 << 8  # of some 50 KB each
 _DEFINITIONS = 1 << 10
 
 
@@ -62,7 +63,7 @@ def parsed(text: str) -> ModuleText:
     return ModuleText(text)
 
 
-@lru_cache(_DEFINITIONS)
+@lru_cache(_TREES)
 def statement_of(text: str) -> ast.stmt:
     """Return the only statement of a text. The tree is cached: do not change it."""
     (statement,) = ast.parse(text).body

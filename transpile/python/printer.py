@@ -13,7 +13,7 @@ from .grammar import ANYWHERE, ATOM, Place, places
 from .templates import template
 
 _INDENT = "    "
-_REMEMBERED = 1 << 15  # facts about the prelude's texts and trees, which are the same for every module
+_REMEMBERED = 1 << 12  # facts about trees of the prelude, which are the same for every module
 
 
 class Printer:
