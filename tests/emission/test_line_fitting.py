@@ -85,3 +85,21 @@ def test_what_depends_on_no_argument_has_no_line_of_its_own():
         return scaled * jnp.exp(measurements[2:6] - correction) / (jnp.eye(4) * 2 + 1)
 
     assert not any(" = np.eye" in line for line in main_of(function, LONG, ROW))
+
+
+RETURNED = """ENTRY main {{
+  measurements = f32[8] parameter(0)  correction = f32[8] parameter(1)
+  total = f32[8] add(measurements, correction)  root = f32[8] sine(total)  rest = f32[8] cosine(correction)
+  tangent = f32[8] tan(correction)
+  first = f32[8] multiply(root, measurements)  second = f32[8] subtract(first, rest)
+  third = f32[8] sine(first)  fourth = f32[8] multiply(third, measurements)  fifth = f32[8] subtract({0}, tangent)
+  ROOT results = (f32[8], f32[8]) tuple(second, fifth)
+}}"""
+
+
+def test_results_that_are_too_long_for_a_line_have_a_line_each():
+    """Black alone would break the call of the last one."""
+    long, short = (xla2py.emit(RETURNED.format(last)).source for last in ("fourth", "third"))
+    first, second = "product - np.cos(correction)", "np.sin(product) * measurements - np.tan(correction)"
+    assert f"    return (\n        {first},\n        {second},\n    )\n" in long
+    assert f"    return {first}, np.sin(product) - np.tan(correction)\n" in short

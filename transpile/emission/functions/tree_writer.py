@@ -57,14 +57,26 @@ class TreeWriter:
                 alone = node is tree
                 taken = together if alone else 4 * writer.indent + columns
                 self.fit(node, partial(writer.array_text, node), taken, alone=alone)
-        return self._text(number)
+        return self._text(number, together)
 
-    def _text(self, number: int) -> Expression:
+    def _text(self, number: int, head: int = 0) -> Expression:
         tree, _ = self.all[number]
         if isinstance(tree, Node):
             return self.writer.array_text(tree)
-        texts = with_texts(mapped(tree, self.writer.array_text), self.grouped, (number,))
-        return Expression(display(with_runs(texts, self.lists), outermost=not number), 1)
+        texts = with_runs(with_texts(mapped(tree, self.writer.array_text), self.grouped, (number,)), self.lists)
+        text = display(texts, outermost=not number)
+        has_lines = not number and head and self._has_lines(texts) and not self.writer.renderer.layout.fits(text, head)
+        return Expression(f"({text},)" if has_lines else text, 1)
+
+    def _has_lines(self, texts: Any) -> bool:
+        """Return whether a tuple that is too long has a line for each part.
+
+        Black would break its last part only, as a person does with a dict, a list or an object.
+        """
+        if not isinstance(texts, tuple) or len(texts) < 2 or not isinstance(texts[-1], str | tuple):
+            return False
+        taken, fits = 4 * (self.writer.indent + 1) + len(","), self.writer.renderer.layout.fits
+        return all(fits(display(part, outermost=False), taken) for part in texts)
 
     def name_fields(self, node: Node, named: NamedResults) -> None:
         """Name the results of a called function, unless another caller has."""
@@ -133,6 +145,13 @@ class TreeWriter:
         place = self.writer.calls[function].index(call)
         for field, group in self.groups.get(function, ()):
             self.grouped[group.places[place]] = self.writer.renderer.statement("field", name, field)
+
+
+def _has_lines(tree: Any) -> bool:
+    """Return whether a tuple that is too long has a line for each part: black would break its last part only, which is
+    good for a dict, a list or an object.
+    """
+    return isinstance(tree, tuple) and len(tree) > 1 and isinstance(tree[-1], Node | tuple)
 
 
 # -- results that stand one after the other in a list
