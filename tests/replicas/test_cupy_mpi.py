@@ -19,7 +19,8 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.replicas.test_cluster import assert_same_bits
-from xla2py.tests.replicas.test_mpi import BF16, KILLED, LARGE, LONG, mpirun, results_of_ranks
+from xla2py.tests.replicas.test_mpi import BF16, KILLED, LARGE, LAUNCHERS, LONG, mpirun, results_of_ranks
+from xla2py.tests.whole import crossed
 
 __all__ = ["mpirun"]
 pytestmark = pytest.mark.long
@@ -32,7 +33,7 @@ def saved(program, path: Path, helpers: str = "own") -> Path:
 
 
 @needs_compiler
-@pytest.mark.parametrize("how", ["aware", "unaware"])
+@pytest.mark.parametrize(("mpirun", "how"), crossed(LAUNCHERS, ["aware", "unaware"]), indirect=["mpirun"])
 def test_ranks_compute_what_threads_compute(mpirun, tmp_path, how):
     chosen = [one for one in replicated() if one.replicas * one.partitions == 4]
     assert len(chosen) > 20
@@ -49,10 +50,9 @@ def test_ranks_compute_what_threads_compute(mpirun, tmp_path, how):
         assert_same_bits(results, expected)
 
 
-@pytest.mark.parametrize(
-    ("program", "how"), [(LARGE, "asked"), (LARGE, "aware"), (BF16, "unaware")], ids=["asked", "aware", "bf16"]
-)
-def test_a_module_is_a_command_on_files(mpirun, tmp_path, program, how):
+@pytest.mark.parametrize(("how", "mpirun"), crossed(["asked", "aware", "bf16"], LAUNCHERS), indirect=["mpirun"])
+def test_a_module_is_a_command_on_files(mpirun, tmp_path, how):
+    program, how = (BF16, "unaware") if how == "bf16" else (LARGE, how)
     path = saved(program, tmp_path / "program.py", "shared")
     assert path.read_text().index("take_device()") < path.read_text().index("def replica")
     columns = [np.stack(column) for column in zip(*program.inputs(), strict=True)]
