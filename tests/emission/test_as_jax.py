@@ -1,6 +1,8 @@
 """An emitted module is a function of JAX: in ``jit``, under ``vmap``, with a gradient of its own."""
 
 import pickle
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +49,21 @@ def test_trees_and_objects_come_back_as_main_returns_them():
     np.testing.assert_array_equal(found.mean["m"], 2 * X)
     np.testing.assert_allclose(total, X.sum(), atol=1e-6)
     assert nothing is None
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["_sum", "parts"], meta_fields=[])
+@dataclass
+class Hidden:
+    _sum: object
+    parts: object
+
+
+def test_objects_with_hidden_fields_have_leaves():
+    module = xla2py.emit(xla2py.from_jax(lambda x: [Hidden(x.sum(), (Hidden(x + 1, None),))], X))
+    for _ in range(2):
+        (found,) = jax.jit(module.as_jax())(X)
+        np.testing.assert_allclose(found._sum, X.sum(), atol=1e-6)
+        np.testing.assert_array_equal(found.parts[0]._sum, X + 1)
 
 
 def test_a_tuple_of_one_stays_one():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from hashlib import sha256
 from types import ModuleType
 from typing import Any, Protocol
@@ -167,6 +168,9 @@ def _shapes(jax: Any, generated: Emitted, module: ModuleType) -> Any:
 
     def made(built: Built) -> Any:
         build = getattr(module, built.name)
-        return build(**dict(zip(built.fields, built.parts, strict=True))) if built.fields else build(*built.parts)
+        whole = build(**dict(zip(built.fields, built.parts, strict=True))) if built.fields else build(*built.parts)
+        if is_dataclass(build) and jax.tree_util.all_leaves([whole]):  # a class of the module's own
+            jax.tree_util.register_dataclass(build, data_fields=built.fields, meta_fields=())
+        return whole
 
     return with_objects(mapped(generated.result_tree, arrays.__getitem__), made)
