@@ -159,6 +159,17 @@ def test_parts_without_names_are_a_tuple_unless_their_class_is_there(classes):
     assert isinstance(found, tuple if classes == "own" else Bag)
 
 
+@pytest.mark.parametrize("results", [(0, None), (None, 0, 1), ((), 0)])
+def test_none_beside_arrays_stays_in_its_place(results):
+    def function(x):
+        return jax.tree.map(lambda k: x + k, results)
+
+    found, expected = xla2py.emit(xla2py.from_jax(function, X)).load().main(X), function(X)
+    assert [type(part) for part in found] == [np.ndarray if isinstance(k, int) else type(k) for k in results]
+    for one, other in zip(arrays(found), arrays(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_classes_read_like_the_program():
     source = xla2py.emit(xla2py.from_jax(step, MODELS["all together"], X)).source
     assert 'class State(NamedTuple):\n    """The fields of' in source

@@ -158,5 +158,5 @@ def has_trees(module: HloModule, paths: Sequence[object]) -> bool:
     results = module.trees.results
     is_one = isinstance(results, tuple) and len(results) == 1
     parts = results if isinstance(results, tuple) else (results,)
-    is_flat = all(isinstance(part, int | None) for part in parts)
+    is_flat = results is None or all(isinstance(part, int) for part in parts)
     return is_one or not is_flat or any(path is not None for path in paths)
