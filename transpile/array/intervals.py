@@ -226,3 +226,50 @@ def quotient(a: Interval | None, b: Interval | None) -> Interval | None:
 def shifted(a: Interval | None, b: Interval | None) -> Interval | None:
     """Return the interval of a right shift of a nonnegative value; None otherwise."""
     return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None
+
+
+# -- rules of what Python's integers give alone; None where the operation differs from Python's
+
+
+def negated(x: Interval) -> Interval:
+    return -x[1], -x[0]
+
+
+def magnitude(x: Interval) -> Interval:
+    return 0, max(-x[0], x[1])
+
+
+def complement(x: Interval) -> Interval:
+    return -x[1] - 1, -x[0] - 1
+
+
+def same(x: Interval) -> Interval:
+    return x
+
+
+def either(mask: Interval, x: Interval, y: Interval) -> Interval | None:
+    return union(x, y)
+
+
+def positive_rest(x: Interval, divisor: Interval) -> Interval | None:
+    """Return the interval of the remainder of a nonnegative number; None otherwise."""
+    return (0, min(x[1], divisor[1] - 1)) if x[0] >= 0 and divisor[0] > 0 else None
+
+
+def shifted_left(x: Interval, count: Interval) -> Interval | None:
+    return product(x, (2 ** count[0], 2 ** count[1])) if count[0] >= 0 and count[1] < 64 else None
+
+
+def shifted_with_sign(x: Interval, count: Interval) -> Interval | None:
+    ends = [end >> number for end in x for number in count] if count[0] >= 0 and count[1] < 64 else []
+    return (min(ends), max(ends)) if ends else None
+
+
+def bits(x: Interval, y: Interval) -> Interval:
+    """Return the interval of any combination of the bits of two numbers."""
+    most = 2 ** max(abs(end) for end in (*x, *y)).bit_length()
+    return (0 if min(x[0], y[0]) >= 0 else -most), most - 1
+
+
+def common_bits(x: Interval, y: Interval) -> Interval:
+    return both(x, y) or bits(x, y)

@@ -83,6 +83,7 @@ class Operation:
     interval: IntervalRule | None = None
     magnitude: MagnitudeRule | None = None  # for floats
     python_int: PythonIntRule | None = None
+    exact: Callable[..., Interval | None] | None = None  # what Python's integers give, from intervals of the operands
     axes: AxesRule | None = None
     function: str = ""  # of the library, if a call of it with the operands is the whole expression
     default_names: tuple[str, ...] = ()

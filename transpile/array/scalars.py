@@ -4,7 +4,7 @@ expressions of these alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 
 from ..walks import reached
@@ -39,6 +39,19 @@ def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
     return all(
         part.is_python_int or part.is_literal or (accepts(part.operation) and bool(part.operands)) for part in parts
     )
+
+
+def numbers_in(nodes: Iterable[Node]) -> set[Node]:
+    """Return the Python ints among nodes, operands first, that are no counters and not made of counters alone."""
+    found: set[Node] = set()
+    for node in nodes:
+        if node.is_python_int and (
+            node.opcode in ("as_int", "item")
+            or "carry" in node.parameters
+            or any(operand in found for operand in node.operands)
+        ):
+            found.add(node)
+    return found
 
 
 def is_row(node: Node) -> bool:

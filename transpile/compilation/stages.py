@@ -21,7 +21,7 @@ from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
 from ..passes.calls.argument_parts import call_elements, call_views
 from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
-from ..passes.calls.inlining import inline_joinable, inlining
+from ..passes.calls.inlining import inline_joinable, inlining, of_any_shape
 from ..passes.calls.interfaces import interfaces
 from ..passes.calls.same_functions import same_functions
 from ..passes.calls.scopes_through_calls import scopes_through_calls
@@ -33,6 +33,7 @@ from ..passes.loops.chosen_updates import chosen_updates
 from ..passes.loops.guarded_places import guarded_places
 from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
+from ..passes.loops.python_integers import python_integers
 from ..passes.loops.whole_rows import whole_rows
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
@@ -227,6 +228,14 @@ def _writes_slices(draft: Draft) -> bool:
     return not _writes_kernels(draft) and not _works_in_chunks(draft)
 
 
+def _count_in_python(draft: Draft) -> None:
+    program, functions = draft.program, draft.program.functions
+    may_be_arrays = of_any_shape(program)
+    for function in functions:
+        if function not in may_be_arrays and (function.block_of or not _works_in_chunks(draft)):
+            python_integers(function, draft.support)
+
+
 def _saves_launches(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.saves_launches
@@ -365,6 +374,7 @@ STAGES: tuple[Stage, ...] = (
     _for_kernels("whole_updates", lambda kernels: kernels.fuses, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
+    Stage("python_integers", ARRAY, ARRAY, _count_in_python, lambda draft: not _writes_kernels(draft)),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("own_results", ARRAY, ARRAY, _own_results, lambda draft: draft.options.results == OWN, is_needed=True),
 )

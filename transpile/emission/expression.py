@@ -155,6 +155,8 @@ class Renderer:
         That is the opcode's, except for remainders of integers, and for rows of the operation table that name a
         function.
         """
+        if node.is_python_int and (own := f"integer_{node.opcode}") in self.macros:
+            return own
         name = "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")
         return "library_function" if node.operation.function and name not in self.macros else name
 

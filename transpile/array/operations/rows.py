@@ -4,7 +4,8 @@
 default names of the results, ``after`` those from names of operands, ``traits`` the flags of an ``Operation`` that are
 set (without ``is_``), ``parameters`` have words of :mod:`.parameters`, with ``?`` if they are optional. The rules have
 the names of functions: of the module of the topic, or of :mod:`.inference`, :mod:`.axes`, :mod:`..intervals` and
-:mod:`..magnitudes`; ``type`` may also be an element type, or ``given`` by the code that makes a node.
+:mod:`..magnitudes`; ``type`` may also be an element type, or ``given`` by the code that makes a node. ``exact`` gives
+the interval of the results of Python's integers.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _RULES: dict[str, tuple[ModuleType, ...]] = {
     "interval": (inference, intervals),
     "magnitude": (magnitudes,),
     "python_int": (),
+    "exact": (intervals,),
     "axes": (axes,),
     "rounds": (),
 }
@@ -72,7 +74,7 @@ def _rule(column: str, word: str, topic: ModuleType) -> Any:
         return None
     if column == "type" and word in ELEMENT_TYPES:
         return lambda operands, parameters: ELEMENT_TYPES[word]
-    modules = _RULES[column] if column == "magnitude" else (topic, *_RULES[column])
+    modules = _RULES[column] if column in ("magnitude", "exact") else (topic, *_RULES[column])
     return next(getattr(module, word) for module in modules if hasattr(module, word))
 
 

@@ -7,7 +7,7 @@ from dataclasses import field
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, Loop, roots, tree_nodes
-from ...array.scalars import is_matrix, is_row
+from ...array.scalars import is_matrix, is_row, numbers_in
 from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
@@ -32,6 +32,7 @@ class Plan:
     user_names: dict[Node, str]
     only_result: Node | None
     work: dict[Node, int] = field(default_factory=dict)  # operations in the expression of a node
+    numbers: set[Node] = field(default_factory=set)  # Python ints that are computed from more than counters
     rows: frozenset[Node] = frozenset()  # stacks of numbers that are written as rows of a matrix
 
 
@@ -43,11 +44,12 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
     user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
     made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)
     made.rows = frozenset(node.operands[0] for node in nodes if is_matrix(node) and made.uses[node.operands[0]] == 1)
+    made.numbers = numbers_in(nodes)
     early = early_reads(nodes, users)
     depth: dict[Node, int] = {}
     for node in nodes:
         folded = [operand for operand in node.operands if operand not in made.named]
-        own_work = 0 if node.operation.is_light or node.is_python_int else 1
+        own_work = 0 if node.operation.is_light or (node.is_python_int and node not in made.numbers) else 1
         made.work[node] = own_work + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
         is_named = must_be_named(node, users.get(node, []), made, function.graph, source_names)
@@ -75,7 +77,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return False  # made where it is changed
     if made.work[node] > 0 and _crosses_a_loop(node, readers):
         return True
-    if node.is_python_int:
+    if node.is_python_int and node not in made.numbers:
         return False
     if any(map(_is_inline, readers)):
         return not (node.opcode == "scalar" or _is_row(node, made))

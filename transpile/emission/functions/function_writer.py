@@ -412,7 +412,8 @@ class FunctionWriter:
             return self.renderer.typed_literal(literal_value(node), node.type)
         if node.opcode == "integer":
             value = node.parameters["value"]
-            return Expression(str(value), ATOM if value >= 0 else SIGN)
+            text = f"0x{value:X}" if node.parameters.get("is_mask") else str(value)
+            return Expression(text, ATOM if value >= 0 else SIGN)
         return self.value(node)
 
     def index_text(self, node: Node) -> str:
