@@ -5,8 +5,8 @@
 Every replica is a process on this machine. The ring is what one would write by hand: each process sends to the next one
 and adds what comes, keeps it, or hands it on. With ``--mpi path/to/python``, a Python with mpi4py, its own collectives
 and those of replicas over MPI take turns in the same processes, some calls each; each rank keeps to one core. The table
-has the least and the median milliseconds of a call in all rounds, and how many times as long replicas take by the
-medians.
+has the least and the median milliseconds of a call, of rows of calls in all rounds, and how many times as long replicas
+take by the medians.
 """
 
 from __future__ import annotations
@@ -31,19 +31,25 @@ import numpy as np
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute")
 COLUMNS = ("workers", "raw TCP"), ("over MPI", "mpi4py")
 LEAST_SECONDS = 0.3  # of the calls that are timed together
+ROWS = 10  # of these calls, each timed as a whole
 TURN_BYTES = 1 << 21  # shorter arrays take turns as often as if they were so long
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
 
 
 def times_of(call: Callable[[], Any], size: int) -> list[float]:
-    """The seconds of each of so many calls, the same number in all processes, after a few that are not counted."""
+    """The seconds of a call in each of some rows of calls, as many in all processes, after calls that are not counted.
+    A row tells what a loop takes; single calls wait for processes that are behind, and others do not wait at all.
+    """
     count = int(max(5, min(300, 2e8 * LEAST_SECONDS / (size + 1e5))))
+    length = max(1, count // ROWS)
     seconds = []
-    for _ in range(count + count // 4 + 1):
+    for row in range(-(count // 4 // length + 1), count // length):
         started = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - started)
-    return seconds[count // 4 + 1 :]
+        for _ in range(length):
+            call()
+        if row >= 0:
+            seconds.append((time.perf_counter() - started) / length)
+    return seconds
 
 
 # -- replicas on workers
@@ -91,7 +97,7 @@ class Workers:
         self.client = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
 
     def times(self, collective: str, size: int) -> list[float]:
-        """The slowest replica's seconds of each call."""
+        """The slowest replica's seconds of a call in each row."""
         arguments = [[collective, size]] * self.count
         program = self.module.Replicas(timed_replica, self.module.Group, self.count, 1)
         every = program.run_replicas(self.client, arguments)
@@ -210,7 +216,7 @@ class Rings:
             process.stdin.flush()
 
     def times(self, collective: str, size: int) -> list[float]:
-        """The slowest process's seconds of each call."""
+        """The slowest process's seconds of a call in each row."""
         self.ask(f"{collective} {size}")
         every = [json.loads(process.stdout.readline()) for process in self.processes]
         return [max(seconds) for seconds in zip(*every, strict=True)]
@@ -232,7 +238,7 @@ def free_port() -> int:
 
 def mpi_process(source: str, collective: str, size: int) -> None:
     """Time one collective of mpi4py and of a module's replicas in turns; the first process prints the slowest one's
-    seconds of each call.
+    seconds of a call in each row.
     """
     from mpi4py import MPI
 
@@ -284,7 +290,7 @@ class Mpi:
         self.command = [mpiexec, "-n", str(count), str(python), __file__, "--mpi-process", str(module)]
 
     def times(self, collective: str, size: int) -> list[list[float]]:
-        """The slowest process's seconds of each call, of mpi4py and of replicas."""
+        """The slowest process's seconds of a call in each row, of mpi4py and of replicas."""
         done = subprocess.run([*self.command, collective, str(size)], capture_output=True, text=True, check=True)
         times: list[list[float]] = json.loads(done.stdout.splitlines()[-1])
         return times
@@ -327,7 +333,7 @@ def compared(count: int, options: argparse.Namespace) -> None:
 
 
 def measured(variants: Mapping[Any, Any], collective: str, size: str, rounds: int) -> dict[str, list[float]]:
-    """The seconds of each call; a variant of two names has two lists of them."""
+    """The seconds of a call in each row; a variant of two names has two lists of them."""
     from xla2py.targets.dask.planning.chunk_program import size_in_bytes
 
     seconds: dict[str, list[float]] = {}

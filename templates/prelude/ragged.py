@@ -13,9 +13,7 @@ def copy_ragged_rows(source: np.ndarray, target: np.ndarray, *runs: Any) -> np.n
     return result
 
 
-def rows_of_runs(
-    x: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def rows_of_runs(x: Any, starts: Any, sizes: Any, places: Any) -> tuple[Any, Any]:
     """Return a member's runs of rows of ``x``, and their [starts, sizes, places]."""
     runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     ends = np.cumsum(sizes)

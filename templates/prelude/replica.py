@@ -42,8 +42,7 @@ class Replica:
 
     def __init__(self, device: int, replicas: int, partitions: int, network: Any):
         self.device, self.count = device, replicas * partitions
-        self.replica_id = np.uint32(device // partitions)
-        self.partition_id = np.uint32(device % partitions)
+        self.replica_id, self.partition_id = map(np.uint32, divmod(device, partitions))
         self.network = network
         self.memory: Any = None  # where arrays to combine arrive
         self.kept: dict[Any, Any] = {}  # exchanges of short arrays, by call
@@ -111,6 +110,9 @@ def on_host(x: Any) -> Any:
 class Mailbox:
     """The network of one device, with what others have sent and it has not taken."""
 
+    post: Callable[..., None]  # sends an array that may change afterwards; never waits
+    require_reachable: Callable[..., None]  # raises ReplicaError if nothing can arrive
+
     def __init__(self, device: int, changed: threading.Condition) -> None:
         self.device, self.changed = device, changed
         # By sender and channel, the tags and arrays that have arrived.
@@ -129,19 +131,13 @@ class Mailbox:
             if (array := self.take(peer, tag)) is not place:
                 place[...] = array
 
-    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
-        """Send an array, which the caller may change afterwards, without waiting."""
-        raise NotImplementedError
-
     def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
         """Leave an array from another device."""
         with self.changed:
             self.messages[source, channel].append((tag, array))
             self.changed.notify_all()
 
-    def take(
-        self, source: int, tag: str, channel: Channel = None, like: Any = None
-    ) -> Any:
+    def take(self, source: int, tag: str, channel: Any = None, like: Any = None) -> Any:
         """Return the next array of a device. Raises ReplicaError if none comes."""
         with self.changed:
             arrived = self.messages[source, channel]
@@ -161,10 +157,6 @@ class Mailbox:
                 self.require_reachable(peer, tag, begun)
                 self.changed.wait(0.2)
             self.waiting_for = None
-
-    def require_reachable(self, peer: int, tag: str, begun: float) -> None:
-        """Raise ReplicaError if a message cannot arrive any more, or not in time."""
-        raise NotImplementedError
 
     def require_all_taken(self) -> None:
         """Raise ReplicaMismatch if a message was never taken."""

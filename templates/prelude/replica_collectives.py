@@ -36,7 +36,11 @@ def in_group(
         shape = list(own.shape)
         shape[axis] *= len(members)
         result = np.empty_like(own, shape=shape, order="C")
-        return send, divided(result, members, axis), result
+        places = divided(result, members, axis)
+        if not is_divided and places[g.device].flags.c_contiguous:
+            # The result may have larger pages, which others read sooner.
+            send = dict.fromkeys(members, places[g.device]) | {g.device: own}
+        return send, places, result
     rooms = g.rooms(own, len(members))
     places = {member: rooms[k, ...] for k, member in enumerate(members)}
     places[g.device] = own

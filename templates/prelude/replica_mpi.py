@@ -18,11 +18,13 @@ from .replica import (
     ReplicaTimeout,
 )
 
-GIVE_WAY = getattr(os, "sched_yield", partial(time.sleep, 0))  # to ranks on its core
-SLEEPLESS = 5e-4  # seconds until a waiting rank sleeps, which takes 5e-5 at least
+PAUSE = partial(time.sleep, 0)  # which takes 5e-5 seconds at least
+GIVE_WAY = getattr(os, "sched_yield", PAUSE)  # to ranks on its core
+SLEEPLESS = 5e-4  # seconds until a waiting rank sleeps
 PATIENCE = 0.01  # seconds until a waiting rank checks whether the others still run
 LONGEST = 1 << 30  # bytes of a message: some MPIs send no more than 2 GiB
 ENDING = 0  # the MPI tag of messages that tell how a rank has ended
+FAILED: list[Any] = []  # networks whose memory MPI may still read and write
 
 
 class Ranks:
@@ -35,11 +37,11 @@ class Ranks:
 
         self.device, self.comm, self.timeout = comm.Get_rank(), comm, timeout
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
-        self.status, self.any = MPI.Status(), (MPI.ANY_SOURCE, MPI.ANY_TAG)
+        self.bytes, self.status = MPI.BYTE, MPI.Status()
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.tags: dict[int, str] = {}  # of collectives, by MPI tag
-        self.kept: list[Any] = []  # persistent requests
+        self.requests, self.kept = list[Any](), list[Any]()  # last; persistent ones
         self.sending: list[tuple[int, Any]] = []  # to ranks, and may not be taken yet
         # Until when messages of an ended rank may arrive; since when one is elsewhere.
         self.ended, self.doubted = dict[int, float](), dict[int, float]()
@@ -65,29 +67,29 @@ class Ranks:
         self, send: Arrays, into: Arrays, tag: str, is_kept: bool, channel: Any = None
     ) -> Any:
         """Return a function that does an exchange, and repeats one that ``is_kept``."""
-        requests, peers, number = list[Any](), list[int](), self.number(tag, channel)
-        before, after = list[Any](), list[Any]()
-        ways = (self.comm.Recv_init, into, after), (self.comm.Send_init, send, before)
+        comm, number = self.comm, self.number(tag, channel)
+        before, after, messages = list[Any](), list[Any](), list[Any]()
+        ways = (comm.Irecv, into, after), (comm.Isend, send, before)
+        if is_kept:
+            ways = (comm.Recv_init, into, after), (comm.Send_init, send, before)
         for request_of, arrays, copied in ways:
             for peer, x in arrays.items():
-                room = self.room(x)
-                if room is not x:
-                    copied.append((room, x) if arrays is into else (x, room))
-                for message in messages_of(room):
-                    requests.append(request_of(message, peer, number))
-                    peers.append(peer)
-        self.kept += requests if is_kept else []
+                if (room := self.room(x)) is not x:
+                    copied.append((x, room) if arrays is send else (room, x))
+                for part in messages_of(room):
+                    begin = partial(request_of, (part, self.bytes), peer, number)
+                    messages.append((peer, begin))
+        kept = [begin() for _, begin in messages] if is_kept else []
+        self.kept += kept
 
         def exchange() -> None:
             self.settle(before)
-            self.start_all(requests)
-            if requests:
-                self.complete(requests, peers, tag)
+            self.start_all(kept)
+            self.requests = kept or [begin() for _, begin in messages]
+            if messages:
+                self.complete(messages, tag)
             if after:
                 self.settle(after)
-            if not is_kept:
-                for request in requests:
-                    request.Free()
 
         return exchange
 
@@ -96,8 +98,9 @@ class Ranks:
         room, number = self.room(np.empty_like(array)), self.number(tag, channel)
         self.settle([(array, room)])
         self.takers()
-        for message in messages_of(room):
-            self.sending.append((peer, self.comm.Isend(message, peer, number)))
+        for part in messages_of(room):
+            request = self.comm.Isend((part, self.bytes), peer, number)
+            self.sending.append((peer, request))
 
     def takers(self) -> set[int]:
         """Return the ranks that have yet to take a message, and drop what is taken."""
@@ -109,22 +112,19 @@ class Ranks:
         self.prepared({}, {source: array}, tag, False, channel)()
         return array[()]
 
-    def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
-        """Wait until all requests to peers are done."""
-        begun, waited, polls = time.monotonic(), 0.0, 0
+    def complete(self, messages: Sequence[Any], tag: str) -> None:
+        """Wait until all requests for messages to or from peers are done."""
+        requests, begun, waited, polls = self.requests, time.monotonic(), 0.0, 0
         self.doubted.clear()
         is_first_done = requests[0].Test  # takes less time than to test all
         while not (is_first_done() and self.test_all(requests)):
-            if waited < SLEEPLESS:
-                GIVE_WAY()
-            else:
-                time.sleep(0)
             polls += 1
-            if polls % 16:  # a poll is shorter than a look at the clock
+            if polls % 3:  # each takes some of what has arrived
                 continue
+            (GIVE_WAY if waited < SLEEPLESS else PAUSE)()
             waited = time.monotonic() - begun
             if waited > PATIENCE:
-                for peer, request in zip(peers, requests, strict=True):
+                for (peer, _), request in zip(messages, requests, strict=True):
                     if not request.Test():
                         self.require_reachable(peer, tag, begun)
 
@@ -133,9 +133,10 @@ class Ranks:
         here, now = f"replica {self.device}", time.monotonic()
         self.hear(tag)
         if now > self.ended.get(peer, now):
-            told = f"{here} waits in {tag}, but replica {peer} has ended"
-            raise ReplicaMismatch(told)
-        is_there = self.comm.Iprobe(peer, self.any[1], self.status)
+            raise ReplicaMismatch(
+                f"{here} waits in {tag}, but replica {peer} has ended"
+            )
+        is_there = self.comm.Iprobe(peer, status=self.status)
         other = self.status.Get_tag() if is_there else ENDING
         if other < self.half or other == self.number(tag):
             self.doubted.pop(peer, None)
@@ -155,7 +156,7 @@ class Ranks:
 
     def hear(self, tag: str) -> None:
         """Record which ranks have ended. Raises ReplicaStopped if one has failed."""
-        while message := self.comm.improbe(self.any[0], ENDING, self.status):
+        while message := self.comm.improbe(tag=ENDING, status=self.status):
             source, (failure, is_sending) = self.status.Get_source(), message.recv()
             patience = self.timeout if is_sending else PATIENCE
             self.ended[source] = time.monotonic() + patience
@@ -177,7 +178,7 @@ class Ranks:
         while len(self.ended) < others or self.takers():
             time.sleep(0)
             self.hear("its end")
-            if len(self.ended) < others or not self.comm.Iprobe(*self.any, status):
+            if len(self.ended) < others or not self.comm.Iprobe(status=status):
                 continue
             if (number := status.Get_tag()) != ENDING:
                 theirs = f"replica {status.Get_source()} does {self.name(number)}"
@@ -187,13 +188,21 @@ class Ranks:
 
 
 def messages_of(array: Any) -> list[Any]:
-    """Return the memory of a contiguous array, in parts for one message each."""
+    """Return a contiguous array, or parts of its memory, for one message each."""
+    if array.nbytes <= LONGEST:
+        return [array] if array.size else []
     whole = array.reshape(-1).view(np.uint8)
     return [whole[start : start + LONGEST] for start in range(0, whole.size, LONGEST)]
 
 
 class OnRanks(Program):
     network: Any = Ranks
+
+    def require_ranks(self, comm: Any) -> None:
+        """Raise ValueError unless there is one rank for each replica."""
+        if (ranks := comm.Get_size()) != self.count:
+            told = f"the program has {self.count} replicas, MPI has {ranks} ranks"
+            raise ValueError(f"{told}: mpirun -n {self.count}, of mpi4py's MPI")
 
     def run_mpi(
         self,
@@ -205,19 +214,16 @@ class OnRanks(Program):
         every: int = 10,
         **feeds: Any,
     ) -> Any:
-        """Run the replica of this process, which mpirun has started, among those of the
-        communicator ``comm``, by default all. A replica waits at most ``timeout``
-        seconds for another. In a folder that all ranks see, ``snapshot``, loops save
-        their loop-carried values every ``every`` iterations, and the next run resumes
-        from them; a run that succeeds removes them. Raises ValueError if there is not
-        one rank for each replica, ReplicaMismatch, ReplicaStopped and ReplicaTimeout.
+        """Run the replica of this process among those of the communicator ``comm``, by
+        default all. A replica waits at most ``timeout`` seconds for another. In the
+        folder ``snapshot``, which all ranks see, loops save their loop-carried values
+        every ``every`` iterations; the next run resumes from them, and removes them if
+        it succeeds. Raises ValueError if there is not one rank for each replica.
         """
         from mpi4py import MPI
 
         world = MPI.COMM_WORLD if comm is None else comm
-        if (ranks := world.Get_size()) != self.count:
-            told = f"the program has {self.count} replicas, MPI has {ranks} ranks"
-            raise ValueError(f"{told}: mpirun -n {self.count}")
+        self.require_ranks(world)
         self.require_loops(snapshot)
         private = world.Dup()  # keeps its messages apart from others
         network = self.network(private, timeout)
@@ -235,6 +241,7 @@ class OnRanks(Program):
             error.add_note(f"in replica {network.device}")
             if not isinstance(error, ReplicaStopped):
                 network.tell(f"{type(error).__name__}: {error}")
+            FAILED.append(network)
             raise
         if snapshot is not None:
             for path in folder.glob(f"*-*-{g.device}.*"):  # unfinished ones as well

@@ -2,13 +2,19 @@
 
 import argparse
 import inspect
+import io
+import sys
 import time
 import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from .replica import on_host, tag_of
+from .replica import ReplicaStopped, on_host, tag_of
 from .replica_mpi import Ranks
 
 
@@ -22,7 +28,7 @@ def run_files(
     """
     from mpi4py import MPI
 
-    comm, types = MPI.COMM_WORLD, dtypes or {}
+    comm, rank, fault = MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), None
     names = list(inspect.signature(program.body).parameters)[1:]  # behind the group
     parser = argparse.ArgumentParser(description=run_files.__doc__)
     parser.add_argument("arrays", metavar="IN.npz", help=", ".join(names))
@@ -32,17 +38,23 @@ def run_files(
         parser.add_argument("--snapshot", metavar="FOLDER", help="go on from there")
     if "cuda_aware" in inspect.signature(program.run_mpi).parameters:
         parser.add_argument("--cuda-aware", action=argparse.BooleanOptionalAction)
-    options = vars(parser.parse_args())
+    with redirect_stderr(io.StringIO() if rank else sys.stderr):  # one rank tells
+        options = vars(parser.parse_args())
     path, output = options.pop("arrays"), options.pop("output")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if missing := [name for name in names if name not in stored]:
-                raise KeyError(f"{path} has no {', '.join(missing)}")
-            arrays = [as_program_type(stored[name], types.get(name)) for name in names]
+        program.require_ranks(comm)
+        if rank == 0 and not Path(output).absolute().parent.is_dir():
+            raise FileNotFoundError(f"there is no folder for {output}")
+        arrays = stored_arrays(path, names, dtypes or {})
         if split is None:
-            program.require_one_each(**dict(zip(names, arrays, strict=True)))
-        rank = comm.Get_rank()
-        args = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
+            program.require_one_each(**arrays)
+        whole = [*arrays.values()]
+        args = [x[rank] for x in whole] if split is None else split(whole)[rank]
+    except (BadZipFile, EOFError, OSError, TypeError, ValueError) as error:
+        fault = f"{path}: {error}"
+    if faults := {*comm.allgather(fault)} - {None}:
+        sys.exit("\n".join(faults) if rank == 0 else 1)
+    try:
         results = program.run_mpi(args, **options)
         network = Ranks(comm, options["timeout"])
         own = results if isinstance(results, tuple) else (results,)
@@ -51,11 +63,27 @@ def run_files(
             whole = whole if join is None else join([*zip(*whole, strict=True)])
             with open(output, "wb") as file:
                 np.savez(file, *map(storable, whole))
-    except BaseException:
+    except BaseException as error:
+        # One rank tells what all meet, and what others only hear of.
+        time.sleep(3 if isinstance(error, ReplicaStopped) else min(rank, 1))
         traceback.print_exc()
         time.sleep(0.5)  # for mpirun to show what was printed, before all is over
         comm.Abort(1)
-        raise
+        raise SystemExit(1) from error
+
+
+def stored_arrays(path: str, names: Sequence[str], types: Mapping[str, Any]) -> Any:
+    """Return the arrays of a file, in the types that the program takes."""
+    stored = np.load(path, allow_pickle=False)
+    if missing := [name for name in names if name not in getattr(stored, "files", ())]:
+        raise ValueError(f"has no {', '.join(missing)}")
+    arrays = {}
+    for name in names:
+        array = stored[name]
+        dtype = np.dtype(types.get(name, array.dtype))
+        is_bits = array.dtype.kind in "Vu" and array.itemsize == dtype.itemsize
+        arrays[name] = array.view(dtype) if is_bits else array.astype(dtype, copy=False)
+    return arrays
 
 
 def gather_results(network: Any, array: np.ndarray) -> np.ndarray:
@@ -65,17 +93,6 @@ def gather_results(network: Any, array: np.ndarray) -> np.ndarray:
     into = {rank: each[rank, ...] for rank in range(1, len(each))}
     network.prepared({0: array} if network.device else {}, into, tag, False)()
     return each
-
-
-def as_program_type(array: Any, dtype: Any) -> Any:
-    """Return an array of a file in the type that the program takes."""
-    if (
-        dtype
-        and array.dtype.kind in "Vu"
-        and array.itemsize == np.dtype(dtype).itemsize
-    ):
-        return array.view(dtype)
-    return array.astype(dtype) if dtype else array
 
 
 def storable(x: Any) -> Any:

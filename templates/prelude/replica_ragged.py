@@ -6,37 +6,29 @@ from typing import Any
 import numpy as np
 
 from .ragged import copy_ragged_rows, room_for_runs, rows_of_runs
-from .replica import Channel, Groups, Replica, tag_of
+from .replica import Replica, tag_of
 from .replica_collectives import SHARDS_JOINED, divided
 
 
 class RaggedAllToAll(Replica):
     def ragged_all_to_all(
-        self,
-        x: Any,
-        output: Any,
-        starts: Any,
-        sizes: Any,
-        places: Any,
-        groups: Groups = None,
-        channel: Channel = None,
+        self, x: Any, output: Any, *runs: Any, groups: Any = None, channel: Any = None
     ) -> Any:
         """Send runs of rows of ``x``, and return ``output`` with the rows that arrive.
-        Run ``k``, ``sizes[k]`` rows from ``starts[k]``, goes to row ``places[k]`` of a
+        ``runs`` are starts, sizes, places: run ``k`` goes to row ``places[k]`` of a
         member; the runs for member 0 come first, then those for member 1, and so on.
         """
         members = self.members(groups)
-        shares = divided(np.stack([starts, sizes, places]), members, 1).values()
-        each, told = zip(*(rows_of_runs(x, *share) for share in shares), strict=True)
-        told = np.concatenate(told, axis=1)
+        shares = divided(np.stack(runs), members, 1).values()
+        each, own = zip(*(rows_of_runs(x, *share) for share in shares), strict=True)
+        told = np.concatenate(own, axis=1)
         told = self.exchanged(SHARDS_JOINED, told, 1, groups, channel)
-        runs, send = divided(told, members, 1), dict(zip(members, each, strict=True))
-        rows = {m: room_for_runs(x, sizes) for m, (_, sizes, _) in runs.items()}
+        send, taken = dict(zip(members, each, strict=True)), divided(told, members, 1)
+        rows = {m: room_for_runs(x, sizes) for m, (_, sizes, _) in taken.items()}
         rows[self.device] = send.pop(self.device)
         line = sys._getframe(1).f_lineno
         tag = tag_of("ragged_all_to_all", x.dtype, output.shape, channel, line)
-        exchange = self.network.prepared(send, {m: rows[m] for m in send}, tag, False)
-        exchange()
+        self.network.prepared(send, {m: rows[m] for m in send}, tag, False)()
         for member in members:
-            output = copy_ragged_rows(rows[member], output, *runs[member])
+            output = copy_ragged_rows(rows[member], output, *taken[member])
         return output

@@ -14,7 +14,6 @@ from .replica import Replica, on_host
 
 class Resumable(Replica):
     """Loops that resume from snapshots, files loop-iteration-device.snapshot.
-
     A device that has ended an iteration has taken all messages that were sent in it:
     none is under way between snapshots of the same iteration.
     """
@@ -27,8 +26,7 @@ class Resumable(Replica):
     def resume(self, *carried: Any) -> Any:
         """Return the values that a loop begins with: its snapshot's, or as given."""
         self.loop, self.iteration, self.saved = self.loop + 1, 0, []
-        begin = self.snapshots[2].get(self.loop)
-        if begin is None:
+        if (begin := self.snapshots[2].get(self.loop)) is None:
             return carried
         self.iteration = int(begin.split("-")[-1])
         self.saved.append(self.iteration)
@@ -52,8 +50,7 @@ class Resumable(Replica):
         for k in reversed(self.saved):
             if all(os.path.exists(place(k, d)) for d in range(self.count)):
                 while self.saved[0] < k:
-                    old = Path(place(self.saved.pop(0), self.device))
-                    old.unlink(missing_ok=True)
+                    Path(place(self.saved.pop(0), self.device)).unlink(missing_ok=True)
                 break
 
     @staticmethod
@@ -63,11 +60,8 @@ class Resumable(Replica):
         for path in files:
             if name := re.fullmatch(r"(\d+)-(\d+)-\d+\.snapshot", path.name):
                 found[int(name[1]), int(name[2]), path.parent] += 1
-        return {
-            loop: f"{folder}/{loop}-{iteration}"
-            for (loop, iteration, folder), devices in sorted(found.items())
-            if devices == count
-        }
+        whole = [snapshot for snapshot, devices in found.items() if devices == count]
+        return {loop: f"{folder}/{loop}-{k}" for loop, k, folder in sorted(whole)}
 
 
 def as_before(array: Any, like: Any) -> Any:

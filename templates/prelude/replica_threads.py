@@ -24,8 +24,9 @@ class Thread(Mailbox):
         if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(f"{here} stopped in {tag}: another one failed")
         if self.threads[peer].has_ended:
-            told = f"{here} waits in {tag}, but replica {peer} has ended"
-            raise ReplicaMismatch(told)
+            raise ReplicaMismatch(
+                f"{here} waits in {tag}, but replica {peer} has ended"
+            )
         running = [thread for thread in self.threads if not thread.has_ended]
         if all(one.waiting_for and not one.waiting_for[2]() for one in running):
             each = "replica {} waits for replica {} in {}".format

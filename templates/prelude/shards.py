@@ -6,6 +6,7 @@ major one first: ``("data", None)``, ``(("data", "model"), None)``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -15,20 +16,17 @@ Mesh = Mapping[str, int]
 Devices = Sequence[int]
 
 
-def parts_of_devices(
-    sharding: Sequence[Any], mesh: Mesh, devices: Devices
-) -> tuple[list[int], list[tuple[int, ...]]]:
+def parts_of_devices(sharding: Any, mesh: Mesh, devices: Devices) -> tuple[Any, Any]:
     """Return the number of parts of each dimension, and by device those of its own."""
     dimensions = [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
+    counts = [prod(mesh[axis] for axis in axes) for axes in dimensions]
     numbers: dict[int, tuple[int, ...]] = {}
     for device, position in zip(devices, np.ndindex(*mesh.values()), strict=True):
         place = dict(zip(mesh, position, strict=True))
-        number = [0] * len(dimensions)
-        for dimension, axes in enumerate(dimensions):
-            for axis in axes:
-                number[dimension] = number[dimension] * mesh[axis] + place[axis]
-        numbers[device] = tuple(number)
-    counts = [prod(mesh[axis] for axis in axes) for axes in dimensions]
+        numbers[device] = tuple(
+            reduce(lambda number, axis: number * mesh[axis] + place[axis], axes, 0)
+            for axes in dimensions
+        )
     return counts, [numbers[device] for device in range(len(devices))]
 
 
@@ -38,6 +36,8 @@ def split_arrays(
     """Return the arguments of each device, cut from whole arrays; those whose sharding
     is None stay whole. Raises ValueError for an array that cannot be divided evenly.
     """
+    if len(arrays) != len(shardings):
+        raise ValueError(f"expected {', '.join(shardings)}; got {len(arrays)} arrays")
     split: list[list[Any]] = [[] for _ in devices]
     for array, (name, sharding) in zip(arrays, shardings.items(), strict=True):
         if sharding is None:
@@ -45,6 +45,8 @@ def split_arrays(
                 own.append(array)
             continue
         counts, numbers = parts_of_devices(sharding, mesh, devices)
+        if np.ndim(array) != len(counts):
+            raise ValueError(f"{name}: {np.ndim(array)} dimensions, not {len(counts)}")
         for size, count in zip(array.shape, counts, strict=True):
             if size % count:
                 told = f"{size} elements cannot be divided into {count} parts"
@@ -65,14 +67,11 @@ def join_arrays(
     joined = []
     for shards, sharding in zip(by_result, shardings, strict=True):
         counts, numbers = parts_of_devices(sharding or (), mesh, devices)
-        parts = dict(zip(numbers, shards, strict=True))
+        part = dict(zip(numbers, shards, strict=True))
         for axis, count in reversed([*enumerate(counts)]):
-            rows = {
-                n[:axis]: [parts[*n[:axis], k] for k in range(count)] for n in parts
-            }
-            parts = {
-                number: row[0] if count == 1 else np.concatenate(row, axis)
-                for number, row in rows.items()
-            }
-        joined.append(parts[()])
+            rows = {n[:axis]: [part[*n[:axis], k] for k in range(count)] for n in part}
+            part = {n: row[0] for n, row in rows.items()}
+            if count > 1:
+                part = {n: np.concatenate(row, axis) for n, row in rows.items()}
+        joined.append(part[()])
     return tuple(joined) if is_tuple else joined[0]

@@ -49,6 +49,23 @@ def test_every_kind_of_collective_agrees():
     assert report.is_good
 
 
+NARROW = """
+HloModule narrow, replica_count=2
+ENTRY e {
+  x = s4[5] parameter(0)  y = f8e5m2[2,3] parameter(1)  z = f32[2] parameter(2)
+  next = s4[5] collective-permute(x), source_target_pairs={{0,1},{1,0}}
+  ROOT r = (s4[5], f32[2], f8e5m2[2,3]) tuple(next, z, y)
+}
+"""
+
+
+def test_narrow_results_have_the_types_that_the_program_declares():
+    """Each device gives bytes where the library has no such type."""
+    report = xla2py.check(NARROW.encode(), ["numpy", "cupy"])
+    assert report.is_good, report.programs[0].cases[0].comparisons
+    assert report.programs[0].status("cupy") is Status.EQUAL
+
+
 STEPS = """
 HloModule steps, replica_count=2, num_partitions=2
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }

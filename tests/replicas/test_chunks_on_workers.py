@@ -63,6 +63,20 @@ def test_chunks_are_shards_and_nothing_moves(module, workers):
     assert_clean(workers)
 
 
+def test_the_results_say_how_many_bytes_moved(module, workers):
+    """All shards of ``x`` and the only chunk of ``w`` are on one worker; three others need theirs."""
+    client, first = workers.client, workers.address(workers.workers()[0])
+    chunks = [client.scatter(X[2 * k : 2 * k + 2], workers=[first], hash=False) for k in range(4)]
+    x = da.Array({("x-on-one", k, 0): chunk for k, chunk in enumerate(chunks)}, "x-on-one", ((2,) * 4, (6,)), X.dtype)
+    w = da.Array({("w-on-one", 0): client.scatter(W, workers=[first], hash=False)}, "w-on-one", ((6,),), W.dtype)
+    assert module.run_replicas(client, module.split([x, W])).moved == 3 * X.nbytes // 4
+    results = module.run_replicas(client, module.split([x, w]))
+    assert results.moved == 3 * X.nbytes // 4 + 3 * W.nbytes
+    assert_right(*module.join(results))
+    del chunks, x, w, results
+    assert_clean(workers)
+
+
 def test_lazy_arrays_in_other_chunks_are_computed(module, workers):
     scaled, sums = module.main(workers.client, da.from_array(X, chunks=(3, 4)), da.from_array(W))
     assert_right(*workers.client.gather(workers.client.compute([scaled, sums])))

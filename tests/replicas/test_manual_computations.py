@@ -133,6 +133,10 @@ def test_what_cannot_be_divided_evenly_is_refused(folder):
     module = xla2py.emit((folder / "halo.lowered.hlo").read_text()).load()
     with pytest.raises(ValueError, match=r"^\w+: 13 elements cannot be divided into 8 parts"):
         module.split([np.zeros((13, 5), np.float32)])
+    with pytest.raises(ValueError, match=r"^\w+: 0 dimensions, not 2"):
+        module.split([np.float32(3)])
+    with pytest.raises(ValueError, match=r"^expected \w+; got 2 arrays"):
+        module.split([np.zeros((16, 5), np.float32)] * 2)
 
 
 @pytest.mark.parametrize("name", ["tensor_parallel", "ring_attention", "around"])

@@ -159,20 +159,27 @@ def test_files_have_all_types_and_results_come_back_as_arguments(mpirun, tmp_pat
             assert found.astype(dtype).tobytes() == x.tobytes(), names[k]
 
 
-def test_too_few_ranks_and_missing_arrays_are_told(mpirun, tmp_path):
+FAULTS = {  # the ranks, the argument in its file, the words of the command, what is told
+    "too few ranks": (2, None, (), "the program has 4 replicas, MPI has 2 ranks: mpirun -n 4"),
+    "another name": (4, {"y": np.ones(3)}, (), "has no x"),
+    "too many devices": (4, {"x": np.ones((5, 256, 1000), np.float32)}, (), "x: the program has 4 replicas, got 5"),
+    "objects": (4, {"x": np.array([None] * 4)}, (), "Object arrays cannot be loaded"),
+    "no folder": (4, None, ("-o", "nowhere/out.npz"), "there is no folder for nowhere/out.npz"),
+    "no number": (4, None, ("--timeout", "long"), "--timeout: invalid float value: 'long'"),
+    "another shape": (4, {"x": np.ones((4, 7), np.float32)}, (), "TypeError: x: expected float32[256, 1000], got"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_the_command_are_told_once(mpirun, tmp_path, fault):
+    """By one of the ranks, with a traceback only from within the program."""
+    ranks, stored, words, told = FAULTS[fault]
     path = saved(LARGE, tmp_path / "program.py")
-    np.savez(tmp_path / "in.npz", x=np.ones((4, 256, 1000), np.float32))
-    np.savez(tmp_path / "other.npz", y=np.ones(3))
-    told = mpirun(2, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")
-    assert told.returncode != 0
-    assert "the program has 4 replicas, MPI has 2 ranks: mpirun -n 4" in told.stderr
-    told = mpirun(4, path, tmp_path / "other.npz", "-o", tmp_path / "out.npz")
-    assert told.returncode != 0
-    assert "has no x" in told.stderr
-    np.savez(tmp_path / "longer.npz", x=np.ones((5, 256, 1000), np.float32))
-    told = mpirun(4, path, tmp_path / "longer.npz", "-o", tmp_path / "out.npz")
-    assert told.returncode != 0
-    assert "x: the program has 4 replicas, got 5" in told.stderr
+    np.savez(tmp_path / "in.npz", **(stored or {"x": np.ones((4, 256, 1000), np.float32)}))
+    ended = mpirun(ranks, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz", *words)
+    assert ended.returncode != 0
+    assert ended.stderr.count(told) == 1, ended.stderr
+    assert ended.stderr.count("Traceback") == (fault == "another shape")
     assert not (tmp_path / "out.npz").exists()
 
 
@@ -207,6 +214,39 @@ def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path, statement, told
     ended = mpirun(4, tmp_path / "ways.py")
     assert ended.returncode != 0
     assert re.search(told, ended.stdout), ended.stdout + ended.stderr
+
+
+GOES_ON = """
+import gc, time, numpy as np
+from mpi4py import MPI
+from program import Group, Replicas, ReplicaError
+def replica(g, x):
+    if g.device == 1:
+        time.sleep(1.5)
+    return g.all_reduce(x, np.add)
+rank = MPI.COMM_WORLD.Get_rank()
+for size in (5000, 15000, 75000):
+    try:
+        Replicas(replica, Group, 2, 1).run_mpi([np.full(size, 7.0, np.float32)], timeout=9.0 if rank else 0.5)
+    except ReplicaError as error:
+        assert type(error).__name__ == ("ReplicaStopped" if rank else "ReplicaTimeout")
+    else:
+        raise AssertionError("no error")
+    gc.collect()
+    mine = [np.zeros(size, np.float32) for _ in range(50)]
+    MPI.COMM_WORLD.Barrier()
+    for _ in range(50):
+        MPI.COMM_WORLD.Iprobe()  # lets messages arrive
+    MPI.COMM_WORLD.Barrier()
+    assert not any(array.any() for array in mine)
+"""
+
+
+def test_what_arrives_late_changes_no_memory_of_a_program_that_goes_on(mpirun, tmp_path):
+    saved(LARGE, tmp_path / "program.py")
+    (tmp_path / "goes_on.py").write_text(GOES_ON, encoding="utf-8")
+    ended = mpirun(2, tmp_path / "goes_on.py")
+    assert ended.returncode == 0, ended.stderr
 
 
 SENDS = """

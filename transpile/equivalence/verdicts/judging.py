@@ -134,8 +134,9 @@ class Judge:
             arguments = [nest(shapes, own) for own in each]
             generated = self.emitted[participant]
             if len(each) > 1:  # each thread has its own control register, so subnormals are not flushed
-                return self.workers.run_replicas(generated, arguments)
-            run = self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
+                run = self.workers.run_replicas(generated, arguments)
+            else:
+                run = self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
             return replace(run, results=tuple(as_declared(run.results, self.module.entry.root.shape)))
         if len(each) > 1:
             return self.workers.run_devices(self.text, each)
