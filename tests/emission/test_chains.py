@@ -307,3 +307,31 @@ def test_an_object_is_handed_on_with_its_carried_result():
 
     text = body(jax.value_and_grad(losses, (0, 1)), X[0], WEIGHTS[:4, 0])
     assert re.search(r"\bd_\w+\(.*\b(\w+)s\[2\]", text)
+
+
+def test_a_carried_value_leaves_what_the_next_begins_with():
+    @jax.jit
+    def begin(x, y):
+        z = jnp.exp(x * 0.1) - y / 3
+        x = jnp.tanh(z) * y + jnp.cumsum(x)
+        y = x * jnp.exp(-z * z)
+        x = x - jnp.sort(z)
+        return x, y
+
+    @jax.jit
+    def turn(x, y):
+        z = jnp.sin(y) * 2 + x
+        y = x - jnp.cos(y)
+        x = z * 0.5
+        return x, y
+
+    def turns(a, b, c):
+        x, y = begin(a, b)
+        x, y = begin(y, x)
+        x, y = turn(x * 2 + c, y + c)
+        for _ in range(4):
+            x, y = turn(x, y)
+        return x, y
+
+    text = body(turns, X[0], X[1], X[2])  # compares the values
+    assert re.search(r"= product \+ c\nfor _ in range\(5\):", text)

@@ -137,11 +137,12 @@ class ChainWriter:
             allocation.has_read(reads.of(call))
         around = reads.of(chain.last) - set(chain.results[-2].values())  # read in every iteration
         initials = {k: chain.calls[0].operands[place] for place, k in chain.carried.items()}
-        allocation.expect([*around, *initials.values()])
+        before = {k: reads.of_roots([initial]) for k, initial in initials.items()}  # read in this order
+        allocation.expect([*around, *(node for own in before.values() for node in own)])
         names: dict[int, Expression] = {}
         held: list[Node] = []
         for k, initial in initials.items():
-            allocation.has_read([initial])
+            allocation.has_read(before[k])
             node = chain.results[-1].get(k) or chain.results[-2][k]
             wanted, start = writer.plan.user_names.get(node), starts[k]
             if start.isidentifier() and initial in writer.texts and start not in writer.constants.names:
