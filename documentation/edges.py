@@ -28,6 +28,8 @@ _BEHIND = (
     "negative of a sum, and an added zero is left out of a longer expression, where nothing divides by it. `xla2py",
     "check` treats the two as equal, with a note.",
     "",
+    "In such a place, the remainder is `np.mod(x, 2)`, whose zeros have the sign of the divisor.",
+    "",
     "An index keeps its guard if it is known to leave its array in some iteration of a loop, or if the program itself",
     "clips it.",
 )

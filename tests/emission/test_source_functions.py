@@ -175,6 +175,47 @@ def stacked_beside_a_state(x):
     return state[1] + heights.sum(), bends
 
 
+def beside_a_step_of_an_inner_function(x):
+    def total(start):
+        def step(state, row):
+            level, slope = state
+            level = jnp.tanh(level + slope * row)
+            return (level, slope * 0.5), None
+
+        return lax.scan(step, (start, start), jnp.arange(4.0))[0][0]
+
+    def step(height, row):
+        return height * 0.5 + row, jnp.sin(height)
+
+    return lax.scan(step, total(x), jnp.arange(4.0))
+
+
+def outputs_without_one(x):
+    def step(state, row):
+        level, slope = state
+        mixed = level * slope
+        level = jnp.tanh(level + slope * row)
+        slope = slope - level * mixed
+        return (level, slope), (level, slope, mixed)
+
+    _, (levels, _slopes, mixtures) = lax.scan(step, (x, 2 * x), jnp.arange(4.0))
+    return levels, mixtures
+
+
+def gradient_of_a_scan(x):
+    def loss(x):
+        def step(state, row):
+            height, speed = state
+            speed = speed - x * jnp.sin(height)
+            height = height + speed * row
+            return (height, speed), jnp.cos(height)
+
+        _, waves = lax.scan(step, (x, 2 * x), jnp.arange(4.0))
+        return (waves**2).sum()
+
+    return jax.grad(loss)(x)
+
+
 def unread_beside_a_filled_array(x):
     def step(state, k):
         level, parts = state
@@ -215,6 +256,9 @@ def methods_of_one_name(x):
 
 NAMES = {
     stacked_beside_a_state: ("heights[i] = ", "bends[i] = "),
+    beside_a_step_of_an_inner_function: ("level = np.tanh(", "height = height * 0.5 + "),
+    outputs_without_one: ("levels[i] = level", "all_mixed[i] = mixed"),  # mixtures are the second result, not slopes
+    gradient_of_a_scan: ("d_height = ", "d_speed = "),
     unread_beside_a_filled_array: ("differences[i] = ",),  # neither parts nor rests
     descended: ("d_point = ",),
     batched: ("height = np.where(",),

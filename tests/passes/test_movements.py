@@ -25,6 +25,7 @@ RAISED = [
     ("tilings", lambda x: jnp.repeat(x, 3, axis=0), ROWS, "return np.repeat(x, 3, axis=0)"),
     ("tilings", lambda x: jnp.repeat(x, 2, axis=-1), CUBE, "return np.repeat(x, 2, axis=-1)"),
     ("tilings", lambda x: jnp.repeat(x, 2, axis=1), CUBE, "return np.repeat(x, 2, axis=1)"),
+    ("tilings", lambda x: jnp.repeat(x, 3)[:, None] * x[:2], X, "return np.repeat(x, 3)[:, None] * x[:2]"),
     ("paddings", lambda x: jnp.pad(x, 2, mode="edge"), ROWS, 'return np.pad(x, 2, mode="edge")'),
     ("paddings", lambda x: jnp.pad(x, (1, 2), mode="wrap"), X, 'return np.pad(x, (1, 2), mode="wrap")'),
     ("paddings", lambda x: jnp.pad(x, 1, mode="wrap"), X, 'return np.pad(x, 1, mode="wrap")'),
@@ -61,6 +62,10 @@ test_other_movements = cases("differences", ROWS, says=lambda name: lacks(f"np.{
     (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 5)).reshape(12, 5)[None] + jnp.zeros((2, 1, 1)), "tile"),
     (lambda x: jnp.broadcast_to(x[:, None, :, None], (4, 3, 5, 2)).reshape(12, 10), "repeat"),
     (lambda x: jnp.broadcast_to(x, (3, 4, 5)).reshape(3, 20), "tile"),
+    (
+        lambda x: (y := jnp.broadcast_to(x[:, :, None], (4, 5, 3))).reshape(4, 15)[:, :3] + jnp.cumsum(y, axis=2)[:, 0],
+        "repeat",
+    ),
     (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 5)), "repeat"),
     (lambda x: jnp.concatenate([x[-1:], x]), "pad"),
     (lambda x: jnp.concatenate([x[:1], x, x[:1]]), "pad"),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xla2py.tests.passes.raising import EXACT, STAYS, cases
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 BYTES = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
@@ -17,7 +17,13 @@ test_a_conversion_is_left_to_numpy = cases("promotions", budget=EXACT)(
     (lambda n, x: n < x, (BYTES, X), "return n < x"),
     (lambda z, x: z + x, (Z, X), "return z + x"),
     (lambda x: x * 2j, (X,), "return x * 2j"),
+    (lambda x, z: lax.complex(x, jnp.zeros_like(x)) * z, (X, Z), "return x * z"),
     (lambda x, n: jnp.where(x > 0, x, n), (X, BYTES), "return np.where(x > 0, x, n)"),
+)
+
+test_lengths_of_complex_numbers_divide_as_they_are = cases("promotions", Z)(
+    (lambda z: jax.grad(lambda z: jnp.abs(z).sum())(z), "return np.conj(z) / np.where(z == 0, 1, np.abs(z))"),
+    (lambda z: (lambda r: z / jnp.where(r == 0, 2, r))(jnp.abs(z).astype(jnp.complex64)), "converted = "),
 )
 
 test_other_conversions_stay = cases("promotions", claims=[".astype("], budget=EXACT)(
@@ -26,6 +32,7 @@ test_other_conversions_stay = cases("promotions", claims=[".astype("], budget=EX
     (lambda x: (x > 0).astype(jnp.float32) - (x < 1).astype(jnp.float32), (X,)),  # both convert
     (lambda x: (x > 0).astype(jnp.float32), (X,)),
     (lambda x: x.astype(jnp.complex64) / 3, (X,)),  # a float in Python
+    (lambda x: lax.complex(x, jnp.zeros_like(x)) / 3, (X,)),
     (lambda x: jnp.where(x > 0, x.astype(jnp.complex64), 3), (X,)),
     (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
     (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),

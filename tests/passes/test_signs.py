@@ -100,12 +100,24 @@ def test_signs_that_are_compared_with_zero(compare):
     assert_same_bits(text)
 
 
+test_turned_numbers_whose_zeros_have_either_sign = cases("signed_zeros", np.float32([0, -0.0, 1, -3, np.inf, np.nan]))(
+    (lambda x: jnp.exp(-2j * x) * (1 + 1j), "return np.exp(x * -2j) * (1 + 1j)"),
+    (lambda x: (turned := jnp.exp(-2j * x)) * jnp.conj(turned), "exp = np.exp(x * -2j)"),
+    (lambda x: jnp.abs(jnp.exp(-2j * x) - 1).sum(), "np.exp(x * -2j)"),
+    (lambda x: jnp.exp(-2j * x), "return np.exp(x * -2j + 0)"),
+    (lambda x: jnp.conj(jnp.exp(-2j * x)), "return np.conj(np.exp(x * -2j + 0))"),
+    (lambda x: jnp.log(-jnp.exp(-2j * x)), "np.exp(x * -2j + 0)"),  # the side of the cut
+)
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
         (lambda x, y: y + (-y).sum() * x, "return y - y.sum() * x"),
         (lambda x, y: y + (-y).sum() / jnp.abs(x) * x, "return y - y.sum() / np.abs(x) * x"),
         (lambda x, y: x / jnp.abs((-y).sum()), "return x / np.abs(-y.sum())"),
+        (lambda x, y: x + (-y).mean(), "return x - y.mean()"),
+        (lambda x, y: x / (-y).mean(), "return x / (-y).mean()"),
         (lambda x, y: x / (-y).sum(), "return x / (-y).sum()"),  # by the sign of a zero
         (lambda x, y: jnp.arctan2(x, (-y).sum()), "np.arctan2(x, (-y).sum())"),
     ],

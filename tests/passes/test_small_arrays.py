@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xla2py.tests.passes.raising import CHANGES, STAYS, assert_agrees, cases, entry, lacks, main
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 A, B = np.float32(0.5), np.float32(-2)
 X = np.float32([1, -2, 3, 4, -5, 6])
@@ -65,10 +65,17 @@ def scattered(places: str, base: str) -> str:
     )
 
 
-test_what_is_added_at_constant_places = cases("constant_places", X)(
+test_what_is_added_at_constant_places = cases(
+    "constant_places", X
+)(
     (scattered("{0, 3, 5}", "x"), "[[0, 3, 5]] += "),
-    (scattered("{4, 1, 0}", "zeros"), "[[4, 1, 0]] += "),
+    (scattered("{4, 1, 0}", "zeros"), "[[4, 1, 0]] = "),
     (scattered("{3, 1, 3}", "x"), "np.add.at("),  # twice the same
+    (lambda x: 1 / jnp.zeros(6).at[jnp.array([4, 1, 0])].add(x[:3]), "[[4, 1, 0]] += "),  # tells -0
+    (
+        lambda x: jax.grad(lambda y: (y[:, jnp.array([1, 2, 0])] * x.reshape(2, 3)).sum())(x.reshape(2, 3)),
+        "[:, [2, 0, 1]]",
+    ),
 )
 
 
@@ -80,6 +87,16 @@ def padded(*sums):
 test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
     (padded("s = f32[8] add(p0, p1)", "r = f32[8] add(s, p2)"), "[1:7] += x", "[2:] += x"),
     (padded("r = f32[8] add(p0, p1)"), lacks("+=")),
+    (
+        lambda x: jax.grad(lambda x: jnp.sin(x[jnp.array([0, 2])]).sum() + x[4] ** 2)(x),
+        *("np.zeros(6", "[4] = x[4] * 2", "[table] += np.cos(x[table])"),
+    ),
+    (
+        lambda x: jax.grad(lambda y: y[0, 2] * y[1, 1] + y[1].sum() ** 2)(x.reshape(2, 3)),
+        *("np.zeros((2, 3)", "[1] = ", "[0, 2] += ", "[1, 1] += "),
+    ),
+    (lambda x: jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([3, 3, 1])].add(x[:3]), "np.add.at("),
+    (lambda x: 1 / (jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), "[1:3] += "),
 )
 
 

@@ -76,6 +76,15 @@ test_gradients_of_softmaxes = cases("softmaxes", FEW, FEW.T.copy(), forms=(hlo,)
     (lambda x, g: jax.vjp(jax.nn.softmax, x)[1](g)[0], "(g - (g * weights).sum(axis=-1, keepdims=True))"),
     (lambda x, g: slope(x, g) * 2, "(g - (g * weights).sum(axis=-1, keepdims=True)) * 2"),
     (lambda x, g: slope(x, g, 0, 0), "weights = softmax(x, axis=0)"),
+    (
+        lambda x, g: jax.vjp(jax.nn.log_softmax, x)[1](g)[0],
+        "return g - g.sum(axis=-1, keepdims=True) * softmax(x)",
+    ),
+    (
+        lambda x, g: jax.grad(lambda x: -jax.nn.log_softmax(x)[2])(x[0]) * g,
+        "(np.array([0, 0, -1, 0, 0, 0], dtype=np.float32) + softmax(x[0])) * g",
+    ),
+    (lambda x, g: jnp.exp(x) * (g / jnp.exp(x).sum(1, keepdims=True)), STAYS),  # the quotient may overflow
     (lambda x, g: slope(x, g, 0, 1), STAYS),  # the sum is along the other axis
     (lambda x, g: slope(x, g, shift=False), STAYS),  # a sum of exponentials that may overflow when squared
 )
@@ -85,7 +94,8 @@ EXTREME = np.float32([[0, -np.inf, 3, 80], [1, 2, np.nan, 0], [np.inf, 0, 0, 0],
 
 def test_gradients_of_softmaxes_are_nan_where_they_are_in_xla():
     for g in (np.ones((4, 4), np.float32), np.float32([[np.inf, 0, 1, 2]] * 4), np.float32([[0, np.nan, 1, 2]] * 4)):
-        assert_agrees(hlo(slope, EXTREME, g), EXTREME, g, without="softmaxes")
+        for function in (slope, lambda x, g: jax.vjp(jax.nn.log_softmax, x)[1](g)[0]):
+            assert_agrees(hlo(function, EXTREME, g), EXTREME, g, without="softmaxes")
 
 
 @pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax])

@@ -53,6 +53,11 @@ class Support:
     tables: tuple[Refuses, ...] = ()
     features: Features = field(default_factory=Features)
 
+    @property
+    def has_kernels(self) -> bool:
+        """Return whether the style has kernels, which compute operations for each element."""
+        return len(self.tables) > 1
+
     def __call__(self, node: Node) -> bool:
         """Return whether a node may be made."""
         return all(refuses(node) is None for refuses in self.tables)

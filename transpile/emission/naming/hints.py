@@ -290,11 +290,19 @@ class WantedNames:
 
     def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return the author's names of the carried values and the stacked outputs, or names after gradients."""
-        return self._of_author(node, loop) or self._of_gradients(node, loop)
+        return self._of_author(node, loop) or self._of_cotangents(node, loop) | self._of_gradients(node, loop)
+
+    def _of_cotangents(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return the names of the gradients of carries that the transpose of an author's scan carries."""
+        origin = self.writer.graph.origins.get(node)
+        if origin is None or origin.opcode != "while" or not is_gradient(origin):
+            return {}
+        words = self.writer.source_names.functions.cotangents(origin)
+        return {carry: GRADIENT + words[carry.element] for carry in loop.carries if carry.element in words}
 
     def _of_author(self, node: Node, loop: Loop) -> dict[Carry, str]:
         origin = self.writer.graph.origins.get(node)
-        if origin is None or origin.opcode != "while":
+        if origin is None or origin.opcode != "while" or is_gradient(origin):
             return {}
         stores = {store.carry for store in loop.stores}
         stacked = [carry for carry in loop.carries if carry in stores]

@@ -135,12 +135,14 @@ def operation_words() -> frozenset[str]:
 
 
 def _after(form: str, word: str) -> str:
-    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``."""
+    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``. What is called a spectrum has
+    none of its own.
+    """
     if form == "exp_{}" and word.startswith(_LOG):
         return word.removeprefix(_LOG)
     if form == "exp_{}":
         word = word.removeprefix(_SHIFTED)
-    return form.format(word) if word else ""
+    return form.format(word) if word and not word.endswith(form.removeprefix("{}_")) else ""
 
 
 def _compared(node: Node) -> Iterator[Node]:

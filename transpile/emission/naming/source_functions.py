@@ -7,7 +7,7 @@ because the order in HLO is not the author's.
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -35,7 +35,8 @@ class _File:
 
     For places: the names that are read there (``expressions``), the names on both sides of an operator by its opcode
     (``operations``), the names in each part that its value is unpacked into (``unpacked``), and the loop that is made
-    there (``loops``). ``definitions`` has the functions by their names.
+    there (``loops``). ``definitions`` has the functions by their names, ``scopes`` the function or class that each is
+    defined in.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
@@ -43,14 +44,16 @@ class _File:
     operations: dict[tuple[str, int, int, str], tuple[set[str], set[str]]] = field(default_factory=dict)
     unpacked: dict[tuple[str, int, int], list[list[str]]] = field(default_factory=dict)
     loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
+    scopes: dict[ast.FunctionDef, ast.AST] = field(default_factory=dict)
 
 
 @lru_cache(MOST_FILES)
 def _read(file_name: str, tree: ast.Module) -> _File:
     file = _File()
-    for node in ast.walk(tree):
+    for node, scope in _with_scopes(tree):
         if isinstance(node, ast.FunctionDef):
             file.definitions.setdefault((file_name, node.name), []).append(node)
+            file.scopes[node] = scope
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             target = node.targets[0]
             parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in target.elts]
@@ -67,6 +70,16 @@ def _read(file_name: str, tree: ast.Module) -> _File:
     return file
 
 
+def _with_scopes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield the nodes of a file as ``ast.walk`` does, each with the function, class or file that it is in."""
+    waiting = deque[tuple[ast.AST, ast.AST]]([(tree, tree)])
+    while waiting:
+        node, scope = waiting.popleft()
+        yield node, scope
+        inside = node if isinstance(node, ast.FunctionDef | ast.ClassDef) else scope
+        waiting.extend((child, inside) for child in ast.iter_child_nodes(node))
+
+
 class SourceFunctions:
     """The functions in the Python files of a module."""
 
@@ -79,6 +92,7 @@ class SourceFunctions:
         self.operations = {key: found for file in files for key, found in file.operations.items()}
         self.unpacked = {key: found for file in files for key, found in file.unpacked.items()}
         self.loops = {key: found for file in files for key, found in file.loops.items()}
+        self._scopes = {file_name: (tree, _read(file_name, tree).scopes) for file_name, tree in trees.items()}
 
     # -- parameters
 
@@ -209,6 +223,45 @@ class SourceFunctions:
                     return False
         return True
 
+    def cotangents(self, loop: Instruction) -> dict[int, str]:
+        """Return the author's names for the carries whose gradients the transpose of a scan carries, by their index.
+
+        The gradients of what the step closes over are added up before them. Which carries have no gradient is unknown,
+        so there must be one for each name.
+        """
+        known = self._step_in_call(loop)
+        definition = known[0] if known is not None else self._step(loop)
+        arguments = [] if definition is None else _arguments(definition)
+        if definition is None or len(arguments) != 2:
+            return {}
+        is_counted = known[1] == 1 if known is not None else not _returns_pairs(definition)
+        names = _taken_apart(definition, arguments[is_counted], set())
+        body: Computation = loop["body"]
+        own = {
+            value["index"]: value
+            for value in body.instructions
+            if value.opcode == "get-tuple-element" and value.operands == tuple(body.parameters)
+        }
+        found: list[int] = []
+        for index, following in enumerate(body.root.operands[1:], 1):
+            value = own.get(index)
+            readers = [] if value is None else [*self.users.of(body, value, lambda _: False)]
+            if _is_row_update(following) or any(each.opcode == "dynamic-slice" for each in readers):
+                break  # stacked outputs, or rows of what was saved
+            if not self._is_added_up(body, readers, following):
+                found.append(index)
+        return dict(zip(found, names, strict=True)) if len(found) == len(names) and "_" not in names else {}
+
+    def _is_added_up(self, body: Computation, readers: list[Instruction], following: Instruction) -> bool:
+        """Return whether a carried value with these readers is only added to in each iteration, and read by nothing."""
+        made = _made(following)
+        inside = body if made is following else following.operands[0]["to_apply"]
+        while len(readers) == 1 and readers[0].opcode == "add":
+            readers = [*self.users.of(inside, readers[0], lambda _: False)]
+            if readers and all(each.opcode == "tuple" for each in readers):
+                return made.opcode == "add"
+        return False
+
     def stacks(self, loop: Instruction) -> bool:
         """Return whether a loop is a scan of the author's that stacks what its step gives."""
         known = self._step_in_call(loop)
@@ -220,11 +273,13 @@ class SourceFunctions:
             frame = self.chains.frames[frame_id - 1]
             parts = self.unpacked.get(frame.place, [])
             names = [name for part in parts for name in part]
-            if count and len(names) == total and "_" not in names[-count:]:
-                return names[-count:]
-            is_pair = len(parts) == 2 and len(parts[1]) == count and "_" not in parts[1]
-            if is_pair and self._stacks_all(loop, count):
+            if not count or "_" in names[-count:]:
+                continue
+            is_pair = len(parts) == 2 and len(parts[1]) == count
+            if is_pair and (len(names) == total or self._stacks_all(loop, count)):
                 return parts[1]
+            if len(names) == total and all(len(part) == 1 for part in parts):
+                return names[-count:]
         return None
 
     def _stacks_all(self, loop: Instruction, count: int) -> bool:
@@ -278,10 +333,22 @@ class SourceFunctions:
             return None
         _, carried, counters = _LOOPS[made]
         for name, number in _called_with(step, carried):
-            found = self.definitions.get((frame.file_name, name), [])
-            before = [definition for definition in found if definition.lineno < frame.line]
-            if before:
-                return before[-1], number, counters
+            definition = self._visible(name, frame)
+            if definition is not None:
+                return definition, number, counters
+        return None
+
+    def _visible(self, name: str, frame: StackFrame) -> ast.FunctionDef | None:
+        """Return the function that a name means in a frame's line; None for a parameter of a function around it."""
+        tree, scopes = self._scopes[frame.file_name]
+        found = [each for each in self.definitions.get((frame.file_name, name), ()) if each.lineno < frame.line]
+        around = [each for each in scopes if each.lineno <= frame.line <= (each.end_lineno or 0)]
+        for scope in (*sorted(around, key=lambda each: -each.lineno), tree):
+            own = [each for each in found if scopes[each] is scope]
+            if own:
+                return max(own, key=lambda each: each.lineno)
+            if isinstance(scope, ast.FunctionDef) and name in _arguments(scope):
+                return None
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
@@ -344,9 +411,20 @@ def _is_differentiated(loop: Instruction) -> bool:
 def _filled_by_rows(loop: Instruction) -> int:
     """Return how many elements of a loop's carried tuple are updates of slices."""
     root = loop["body"].root
-    operands = root.operands if root.opcode == "tuple" else ()
-    made = (operand["to_apply"].root if operand.opcode == "call" else operand for operand in operands)
-    return sum(value.opcode == "dynamic-update-slice" for value in made)
+    return sum(map(_is_row_update, root.operands if root.opcode == "tuple" else ()))
+
+
+def _is_row_update(value: Instruction) -> bool:
+    """Return whether a value is an update of a slice, directly or in a function that is called."""
+    return _made(value).opcode == "dynamic-update-slice"
+
+
+def _made(value: Instruction) -> Instruction:
+    """Return the instruction that computes a value, if need be in the function whose result it is."""
+    if value.opcode == "get-tuple-element" and (call := value.operands[0]).opcode == "call":
+        made = call["to_apply"].root
+        return made.operands[value["index"]] if made.opcode == "tuple" else value
+    return value["to_apply"].root if value.opcode == "call" else value
 
 
 def _is_whole_body(call: Instruction) -> bool:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot
+from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
@@ -71,9 +71,18 @@ def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("multiply", (softmax, graph.add("subtract", (g, total))))
 
 
+def _weighted(graph: Graph, node: Node, found: Bindings) -> Node:
+    """Return the softmax times what its sum divided: the gradient of ``log_softmax`` subtracts it."""
+    softmax, s = graph.add("divide", (found["exp"], found["total"])), found["s"]
+    return softmax if s.is_literal and literal_value(s) == 1 else graph.add("multiply", (softmax, s))
+
+
 SLOPES = (FloatRule(_SLOPE, _slope),)
+_WEIGHTED = FloatRule(f"multiply((ratio := divide(s, {_TOTAL})), {_EXP})", _weighted, once=("ratio", "total", "exp"))
 RULES = (
-    FloatRule(f"divide({_EXP}, sum(exp, axes=axes, keepdims=kept))", _call("softmax"), once=("exp",)),
+    FloatRule(
+        f"divide({_EXP}, (total := sum(exp, axes=axes, keepdims=kept)))", _call("softmax"), once=("exp", "total")
+    ),
     FloatRule(_LOG, _call("log_softmax"), once=("shifted", "total")),
     *(
         FloatRule(f"add({logarithm}, {_FINITE})", _call("logsumexp"), once=("largest", "peak", "total"))
@@ -89,6 +98,8 @@ def softmaxes(function: Function, supports: Support) -> None:
     out, unless its arrays are large: the function creates fewer temporaries.
     """
     apply_rules(function, SLOPES, supports)
+    if not supports.has_kernels:  # these would divide each element
+        apply_rules(function, (_WEIGHTED,), supports)
     root = function.results if function.is_entry else None
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
     alone = [bindings["x"] for bindings in found if bindings is not None and bindings["x"].opcode == "parameter"]

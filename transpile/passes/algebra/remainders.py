@@ -14,7 +14,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, apply_rules
-from .signed_zeros import sign_is_told
+from .signed_zeros import sign_is_told, zero_is_told
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
 _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"
@@ -40,12 +40,12 @@ _BY_ARRAY = (
 )
 
 
-def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
+def _of_floats(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
     def mod(graph: Graph, node: Node, found: Bindings) -> Node | None:
         divisor = found["Y"] if "Y" in found else found["y"]
         if "Y" in found and not literal_value(divisor) > 0:
             return None
-        if sign_is_told(live, node):
+        if sign_is_told(live, node) and (live.is_root(node) or zero_is_told(live, node, is_entry=is_entry)):
             return None
         return called(graph, "np.mod", (found["x"], divisor), node)
 
@@ -54,6 +54,7 @@ def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
 
 def remainders(function: Function, supports: Support) -> None:
     """Raise integer remainders by divisors that may be 0, and float remainders where 0 needs no sign."""
-    apply_rules(function, (*RULES, *_of_floats(live_nodes(function))), supports)
-    if any(node.parameters["function"] == "mod" for node in live_nodes(function).of(("library",))):
-        apply_rules(function, _of_floats(live_nodes(function)), supports)  # dividends of what is raised now
+    live, is_entry = live_nodes(function), function.is_entry
+    apply_rules(function, (*RULES, *_of_floats(live, is_entry=is_entry)), supports)
+    if any(node.parameters["function"] == "mod" for node in live.of(("library",))):
+        apply_rules(function, _of_floats(live, is_entry=is_entry), supports)  # dividends of what is raised now

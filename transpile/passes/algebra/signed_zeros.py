@@ -13,6 +13,7 @@ from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Loop
+from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, apply_rules
@@ -35,11 +36,13 @@ def tells_signs(user: Node, node: Node) -> bool:
         return user.parameters.get("type") == "TOTALORDER"
     if user.opcode == "library" and user.parameters["function"] in _LIBRARY and node not in user.operands[1:]:
         return False
+    if user.opcode == "convert" and not user.type.is_floating:
+        return False
     others = [operand for operand in user.operands if operand is not node]
     if user.opcode not in ("add", "subtract"):
         return True
     if user.opcode == "subtract" and user.operands[0] is node:
-        return not any(other.is_literal and literal_value(other) != 0 for other in others)
+        return not any(map(_is_not_zero, others))
     return not any(map(is_never_minus_zero, others))
 
 
@@ -126,11 +129,11 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
                 waiting += carried
                 continue
             is_numerator = user.opcode == "divide" and user.operands[1] is not node
-            is_square = user.opcode == "multiply" and user.operands[0] is user.operands[1]
-            if is_square or (user.opcode not in ("add", "subtract") and not tells_signs(user, node)):
+            is_square = user.opcode == "multiply" and user.operands[0] is user.operands[1] and not user.type.is_complex
+            is_sum = user.opcode in ("add", "subtract") and not any(map(_is_not_zero, user.operands))
+            if is_square or user.opcode == "abs" or (not is_sum and not tells_signs(user, node)):
                 continue
-            passes = is_numerator or _passes_zeros(user)
-            if not passes or user.element_type is None or user.type.is_complex:
+            if user.element_type is None or not (is_numerator or _passes_zeros(user)):
                 return True
             if user not in seen:
                 seen.add(user)
@@ -148,11 +151,27 @@ def _carried(live: LiveNodes, node: Node, value: Node) -> Iterator[Node]:
             yield from (user for user in live.users(node) if user.parameters.get("index") == index)
 
 
+def _is_not_zero(term: Node) -> bool:
+    return term.is_literal and bool(literal_value(term) != 0)
+
+
+def _is_conjugate(node: Node) -> bool:
+    return node.opcode == "library" and node.parameters["function"] == "conj"
+
+
 def _passes_zeros(user: Node) -> bool:
-    """Whether an operation gives, for zeros of either sign, either the same value or a zero of some sign."""
+    """Whether an operation gives, for zeros of either sign, either the same value or a zero of some sign; in the parts
+    of complex numbers, too.
+    """
     row = user.operation
-    keeps_zero = row.is_reduction or row.is_product or row.keeps_zero
-    return keeps_zero or user.opcode in _TERMS or user.opcode in ("multiply", "negate")
+    is_complex = any(operand.type.is_complex for operand in user.operands if operand.element_type is not None)
+    keeps_zero = row.is_reduction or row.is_product or (row.keeps_zero and not is_complex) or row.is_view
+    return (
+        keeps_zero
+        or _is_conjugate(user)
+        or user.opcode in _TERMS
+        or user.opcode in ("multiply", "negate", "real", "imag")
+    )
 
 
 _SUMS = ("add",)
@@ -184,11 +203,20 @@ def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
     def minus_of_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
         if zero_is_told(live, node, is_entry=is_entry):
             return None
-        total = graph.add("sum", (found["x"],), element_type=node.element_type, **node.parameters)
+        if node.opcode == "mean" and not all(user.opcode == "add" for user in live.users(node) or (node,)):
+            return None  # the author's minus
+        total = graph.add(node.opcode, (found["x"],), element_type=node.element_type, **node.parameters)
         return graph.add("negate", (total,))
+
+    def turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        returned = (each for each in (node, *live.users(node)) if each is node or _is_conjugate(each))
+        is_told = any(map(live.is_root, returned)) or zero_is_told(live, node, is_entry=is_entry)
+        return None if literal_value(found["ZERO"]) != 0 or is_told else called(graph, "np.exp", (found["z"],), node)
 
     return (
         FloatRule("sum((minus := negate(x)))", minus_of_sum, once=("minus",)),
+        FloatRule("mean((minus := negate(x)))", minus_of_sum, once=("minus",)),
+        Rule("np.exp((sum := add(z, ZERO)))", turned, once=("sum",), when=lambda element_type: element_type.is_complex),
         FloatRule("add(x, 0)", without_zero),
         FloatRule("subtract(0, x)", with_minus),
     )

@@ -69,6 +69,25 @@ def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "complex_logistic", (found["z"],), node) if literal_value(found["ONE"]) == 1 else None
 
 
+def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return the complex number of a real one, as a conversion gives it."""
+    x, zero = found["x"], found["ZERO"]
+    if literal_value(zero) != 0 or np.signbit(literal_value(zero)) or x.shape != node.shape:
+        return None
+    if x.is_literal:
+        return graph.literal(literal_value(x).astype(node.type.dtype), node.type)
+    return graph.add("convert", (x,), element_type=node.type)
+
+
+def _real_divisor(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return a converted choice between a real number and 1 where that is 0, for one between converted numbers."""
+    x = found["x"]
+    if not x.type.is_floating or literal_value(found["ZERO"]) != 0 or literal_value(found["ONE"]) != 1:
+        return None
+    is_zero = graph.add("compare", (x, graph.literal(0, x.type)), direction="EQ")
+    return graph.add("convert", (graph.add("select", (is_zero, graph.literal(1, x.type), x)),), element_type=node.type)
+
+
 def _turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return ``np.exp`` of an imaginary number, whose result has length 1; adding 0 makes -0 positive."""
     z = found["z"]
@@ -124,6 +143,12 @@ _NO_INFINITY = "and_(and_(not_(isnan(x)), compare(x, inf, direction='NE')), comp
 RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
+    Rule("prelude.complex_from_parts(x, ZERO)", _whole, when=_is_full_complex),
+    Rule(
+        "select(compare((z := convert(x)), ZERO, direction='EQ'), ONE, z)",
+        _real_divisor,
+        when=_is_full_complex,
+    ),
     FloatRule("atan2(imag(z), real(z))", "np.angle(z)"),
     Rule(_EXP, _turned, when=_is_full_complex),
     Rule(_EXP, partial(_parts_of_turned, is_back=False), when=_is_full_complex),

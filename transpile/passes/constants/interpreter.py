@@ -55,7 +55,7 @@ def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
         return np.asarray(node.parameters["value"])
     if (
         element_type is None
-        or element_type.dtype.kind not in ("biufc" if node.opcode in ("literal", "array") else "biuf")
+        or element_type.dtype.kind not in ("biufc" if node.opcode in ("literal", "array", "convert") else "biuf")
         or node.is_python_int
         or "effect" in node.parameters
         or prod(node.shape) > LARGEST

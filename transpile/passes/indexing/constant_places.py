@@ -1,7 +1,7 @@
 """Additions at distinct constant positions: ``x[i] += y`` for ``np.add.at(x, i, y)``, and a permutation of rows for an
 array of zeros that gets all of them.
 
-Adding to 0 loses the sign of -0, so 0 is added unless the sign makes no difference.
+Adding to 0 loses the sign of -0, so 0 is added where the sign makes a difference, other than to the sign of a zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...array.program import Function
 from ...array.rewriting import called, rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
-from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told, zero_is_told
 from ..rewriting.patterns import is_zeros
 
 _MOST = 4096  # positions in a table that is examined
@@ -31,19 +31,20 @@ def constant_places(function: Function, supports: Support) -> None:
     if not supports.features.arrays_are_mutable:
         return
     graph, live = function.graph, live_nodes(function)
-    rewrite(function, ("update_at",), lambda node: _assigned(graph, live, node), supports)
+    is_entry = function.is_entry
+    rewrite(function, ("update_at",), lambda node: _assigned(graph, live, node, is_entry=is_entry), supports)
     rewrite(function, ("transpose",), lambda node: _along_axis(graph, live, node), supports)
     rewrite(function, ("setitem",), lambda node: _diagonal(graph, node), supports)
 
 
-def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+def _assigned(graph: Graph, live: LiveNodes, node: Node, *, is_entry: bool) -> Node | None:
     array, value, *indices = node.operands
     slots = tuple(Slot(2 + k) for k in range(len(indices)))
     if node.parameters["index"] != slots or "distinct" in node.parameters or not _are_distinct(indices, node.shape):
         return None
     if node.parameters["ufunc"] not in _HAS_OPERATOR:
         return None
-    if not (is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node)):
+    if not (is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node, is_entry=is_entry)):
         return with_operands(graph, node, node.operands, distinct=True)
     (index, *others), places = indices, _table(indices[0])
     if not others and places is not None and places.size == node.shape[0] and value.shape == node.shape:
@@ -70,9 +71,10 @@ def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:
     return places is not None and len(np.unique(places)) == places.size
 
 
-def _is_free(live: LiveNodes, node: Node) -> bool:
+def _is_free(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
     """Return whether 0 plus a value may be replaced by the value."""
-    return node.type.is_integral or is_never_minus_zero(node.operands[1]) or not sign_is_told(live, node)
+    is_sure = node.type.is_integral or is_never_minus_zero(node.operands[1])
+    return is_sure or not sign_is_told(live, node) or not zero_is_told(live, node, is_entry=is_entry)
 
 
 def _permuted(graph: Graph, value: Node, index: Node, order: np.ndarray) -> Node:

@@ -15,8 +15,8 @@ from ...array.node import Node, Ufunc
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.value import FULL
-from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+from ...array.value import FULL, filled, getitem
+from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told, zero_is_told
 from ..rewriting.patterns import is_zero, is_zeros
 from .own_arrays import own_arrays
 
@@ -34,10 +34,11 @@ def added_parts(function: Function, supports: Support) -> None:
             if live.count(part) > 1 or not total.shape == part.shape == node.shape or part.region is not node.region:
                 continue
             if part.opcode == "setitem" and is_zeros(part.operands[0]):
-                if is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node):
-                    return _added(graph, total, part.operands[1:], part.parameters["index"])
-            elif part.opcode == "pad" and total.opcode in ("pad", "update_at") and _is_padded(live, node):
-                return _added(graph, total, part.operands[:1], _inside(part))
+                is_sure = is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node)
+                if is_sure or not zero_is_told(live, node, is_entry=function.is_entry):
+                    return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
+            elif part.opcode == "pad" and (_is_filled(live, total) or _is_padded(live, node)):
+                return _added(graph, _begun(graph, total), *_place(graph, part))
         return None
 
     rewrite(function, ("add",), rule, supports)
@@ -75,14 +76,46 @@ def _pads(live: LiveNodes, node: Node) -> Iterator[Node]:
         yield node
 
 
-def _inside(pad: Node) -> tuple[object, ...]:
-    """The index of the padded array that selects the original part."""
-    sizes = zip(pad.parameters["widths"], pad.shape, strict=True)
-    items = [
-        FULL if (low, high) == (0, 0) else (low or None, size - high if high else None, None)
-        for (low, high), size in sizes
-    ]
-    return tuple(items)
+def _is_filled(live: LiveNodes, total: Node) -> bool:
+    """Whether a total is made of zeros by assignments and additions to its parts, and nothing else reads it."""
+    while total.opcode in ("setitem", "update_at") and live.count(total) == 1:
+        total = total.operands[0]
+        if is_zeros(total):
+            return True
+    return False
+
+
+def _begun(graph: Graph, total: Node) -> Node:
+    """Return zeros with a row or an element stored for a total that is one, padded; else the total."""
+    if total.opcode != "pad":
+        return total
+    operands, index = _place(graph, total)
+    if not any(isinstance(item, int) for item in index):
+        return total
+    zeros = filled(graph, graph.literal(0, total.type), total.shape)
+    return graph.add("setitem", (zeros, *operands), index=index)
+
+
+def _place(graph: Graph, pad: Node) -> tuple[tuple[Node, ...], tuple[object, ...]]:
+    """Return the part that was padded, and the index that selects it in the whole. Rows and elements that have their
+    own names are selected by their number, ``x[2]`` for ``x[2:3]``.
+    """
+    part, sizes = pad.operands[0], tuple(zip(pad.parameters["widths"], pad.shape, strict=True))
+    is_one = [low + high == size - 1 > 0 for (low, high), size in sizes]
+    index = tuple(
+        FULL if (low, high) == (0, 0) else low if one else (low or None, size - high if high else None, None)
+        for one, ((low, high), size) in zip(is_one, sizes, strict=True)
+    )
+    if part.opcode == "broadcast_to" and not part.operands[0].ndim:
+        row = part.operands[0]
+    else:
+        row = getitem(graph, part, tuple(0 if one else FULL for one in is_one))
+    if row.opcode != "getitem" or row.operands[0] is not part:
+        return (row,), index
+    return (part,), tuple(
+        (item or None, item + 1 if item + 1 < size else None, None) if isinstance(item, int) else item
+        for item, (_, size) in zip(index, sizes, strict=True)
+    )
 
 
 def _added(graph: Graph, total: Node, operands: tuple[Node, ...], index: tuple[object, ...]) -> Node:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ...array.value import NEW
+from ...array.value import FULL, NEW
 from ..reductions.sums import cuts
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, rule_pass
+from ..rewriting.rules import Rule, apply_rules
+
+
+def _with_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return a call for a reshape that also inserts axes of one element: ``np.repeat(x, 2)[:, None]``."""
+    plain = graph.add("reshape", (found["wide"],), shape=tuple(size for size in node.shape if size != 1))
+    made = None if plain.shape == node.shape or plain.opcode != "reshape" else _repeated(graph, plain, found)
+    if made is None:
+        return None
+    return graph.add("expand", (made,), index=tuple(NEW if size == 1 else FULL for size in node.shape))
 
 
 def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -69,9 +79,16 @@ def _repeat(graph: Graph, node: Node, x: Node, count: int, axis: int) -> Node:
     return called(graph, "np.repeat", (x,), node, count, **keywords)
 
 
-RULES = (Rule("reshape((wide := broadcast_to(inner)))", _repeated, once=("wide",)),)
+def tilings(function: Function, supports: Support) -> None:
+    """Raise them, where nothing else reads the array before its axes are merged."""
+    live = live_nodes(function)
 
-tilings = rule_pass(__name__, "Raise them, where nothing else reads the array before its axes are merged.", RULES)
+    def made(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        if any(user.opcode != "reshape" for user in live.users(found["wide"])):
+            return None
+        return _repeated(graph, node, found) or _with_unit_axes(graph, node, found)
+
+    apply_rules(function, (Rule("reshape((wide := broadcast_to(inner)))", made),), supports)
 
 
 _REPEATED = (Rule("take(x, divide(positions, NUMBER))", _repeated_by_position),)
