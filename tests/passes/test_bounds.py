@@ -5,7 +5,7 @@ import pytest
 
 from xla2py import emit
 from xla2py.tests.passes.raising import hlo, main
-from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_dask, on_device, uneven
 
 lax = jax.lax
@@ -62,7 +62,40 @@ def counted_on(i, x):
     return x.at[i, 0].set(j)
 
 
+SHORT = np.int8  # a type whose limits counters reach
+near = within(lambda i: i, lambda i: jnp.minimum(N, i + 3), lambda i, j, x: x.at[i, j].set(x[j, i] * j))
+around = within(
+    lambda i: jnp.maximum(i - 2, 0), lambda i: jnp.minimum(i + 2, N), lambda i, j, x: x.at[i, j].add(x[j, j])
+)
+few = within(lambda i: 0, lambda i: jnp.minimum(3, N - i), lambda i, j, x: x.at[i, N - 1 - j].add(x[i + j, j]))
+within_limits = within(
+    lambda i: jnp.clip(i - 1, 0, N - 1), lambda i: jnp.clip(i + 2, 0, N), lambda i, j, x: x.at[j].add(x[i])
+)
+halves = within(lambda i: i // 2, lambda i: i - i % 2, lambda i, j, x: x.at[i, j].set(x[j, i] + 1))
+never = within(lambda i: jnp.maximum(i, 3), lambda i: jnp.minimum(i, 2), lambda i, j, x: x.at[i, j].set(1))
+beyond = within(lambda i: i, lambda i: jnp.maximum(i + 2, 4), lambda i, j, x: x.at[i, j].set(1))
+wraps = within(
+    lambda i: i.astype(SHORT), lambda i: jnp.minimum(i.astype(SHORT) + SHORT(124), SHORT(4)), lambda i, j, x: x + j
+)
+
+
+@rows
+def down_to_the_larger(i, x):
+    return lax.while_loop(
+        lambda s: s[0] >= jnp.maximum(i - 2, 0), lambda s: (s[0] - 1, s[1].at[i, s[0]].add(s[1][s[0], i])), (i, x)
+    )[1]
+
+
 CASES = {
+    "near": (near, "in range(i, min(i + 3, 5)):"),
+    "around": (around, "in range(max(i - 2, 0), min(i + 2, 5)):"),
+    "few": (few, "in range(min(5 - i, 3)):"),
+    "within limits": (within_limits, "in range(max(0, i - 1), min(5, i + 2)):"),
+    "halves": (halves, "in range(i // 2, i - i % 2):"),
+    "never": (never, "return x"),
+    "beyond": (beyond, "in range(i, max(i + 2, 4)):"),
+    "wraps": (wraps, "while"),
+    "down to the larger": (down_to_the_larger, "in range(i, max(i - 2, 0) - 1, -1):"),
     "above": (above, "in range(i + 1, 5):"),
     "below": (below, "in range(i):"),
     "turned": (turned, "x[i, i - j - 1] = x[i - j, i]"),
@@ -83,8 +116,8 @@ def test_ranges_between_other_counters(name):
     text = hlo(function, X)
     lines = main(text)
     assert line in lines
-    runs_over = name in ("band", "over", "read over")
-    assert runs_over == any(word in lines for word in ("clip", "scatter_at", " if "))
+    runs_over = name in ("band", "over", "read over", "beyond")
+    assert runs_over == any(word in lines for word in ("clip", "scatter_at", " if ", "min(j, 4)"))
     expected = np.asarray(jax.jit(function)(X))
     for style in ("readable", "fast"):
         np.testing.assert_array_equal(emit(text, style=style).load().main(X.copy()), expected, style)

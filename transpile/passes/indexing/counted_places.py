@@ -31,7 +31,7 @@ def counted_places(function: Function, supports: Support) -> None:
             for place in index_places(node)
             if not (given := node.operands[place]).is_python_int
             and not given.is_literal
-            and (index := _python_int(graph, given)) is not None
+            and (index := as_python_int(graph, given)) is not None
         }
         operands = tuple(changed.get(place, operand) for place, operand in enumerate(node.operands))
         return with_operands(graph, node, operands) if changed else None
@@ -41,7 +41,7 @@ def counted_places(function: Function, supports: Support) -> None:
 
     def stored_at(node: Node) -> Node | None:
         """The counter in place of a number that only says where loops store something."""
-        return _python_int(graph, node) if all(use.kind == "index" for use in uses(node)) else None
+        return as_python_int(graph, node) if all(use.kind == "index" for use in uses(node)) else None
 
     rewrite(function, ("scalar",), stored_at, supports)
     if supports.features.elements_are_numbers:
@@ -71,7 +71,7 @@ def _at_once(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     return graph.add("getitem", (inner.operands[0], *operands), index=(*index, *outer))
 
 
-def _python_int(graph: Graph, node: Node) -> Node | None:
+def as_python_int(graph: Graph, node: Node) -> Node | None:
     """Return the same integer as a Python int; None if it depends on anything but Python ints and literals."""
     if node.is_python_int:
         return node
@@ -84,7 +84,7 @@ def _python_int(graph: Graph, node: Node) -> Node | None:
         return counter if counter.interval is not None and fits(counter.interval, node.type) else None
     if node.operation.python_int is None or len(node.operands) != 2:
         return None
-    parts = [_python_int(graph, part) for part in node.operands]
+    parts = [as_python_int(graph, part) for part in node.operands]
     numbers = tuple(part for part in parts if part is not None and part.interval is not None)
     if len(numbers) < len(parts):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...array.affine import affine, combined, extreme, loop_of
 from ...array.graph import Graph
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.operation import Interval
 from ...array.operations import OPERATIONS
 from ...hlo.element_types import ElementType
@@ -14,16 +14,36 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
     """Return ``opcode`` of Python ints and constants as one Python int; None if it may leave its type."""
     if opcode == "negate":
         opcode, nodes = "subtract", (graph.integer(0), *nodes)
-    if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
+    if opcode == "clamp":
+        low, x, high = nodes
+        at_least = counted(graph, "maximum", (x, low), element_type)
+        return counted(graph, "minimum", (at_least, high), element_type) if at_least is not None else None
+    row = OPERATIONS.get(opcode)
+    if row is None or row.python_int is None or not (row.wraps or row.is_idempotent):
         return None
-    rule = OPERATIONS[opcode].interval
+    if not all((node.is_python_int or node.is_literal) and node.interval for node in nodes):
+        return None
+    rule = row.interval
     interval = rule(nodes, {}, element_type) if rule is not None and element_type.is_integral else None
     if interval is None:
         return None
-    total = combined(opcode, *map(affine, nodes))
+    if row.is_idempotent and (extremum := _known_extremum(opcode, nodes)) is not None:
+        return from_affine(graph, *affine(extremum), element_type)
+    total = combined(opcode, *map(affine, nodes)) if row.wraps else None
     if total is None:
+        nodes = tuple(graph.integer(int(literal_value(node))) if node.is_literal else node for node in nodes)
         return graph.add(opcode, nodes, element_type=element_type, interval=interval)
     return from_affine(graph, *total, element_type)
+
+
+def _known_extremum(opcode: str, nodes: tuple[Node, ...]) -> Node | None:
+    """Return the operand that intervals tell to be the maximum or the minimum of two, or None."""
+    for node, other in (nodes, nodes[::-1]):
+        assert node.interval is not None and other.interval is not None
+        (low, high), (least, most) = node.interval, other.interval
+        if low >= most if opcode == "maximum" else high <= least:
+            return node
+    return None
 
 
 def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_type: ElementType | None) -> Node:

@@ -17,6 +17,7 @@ from ...array.traversal import is_inside, topological
 from ...array.value import Value
 from ...dataclass import dataclass
 from ...walks import reached
+from ..indexing.counted_places import as_python_int
 from .counters import from_affine
 from .growth import grown, growth, limits
 
@@ -154,6 +155,9 @@ class Knowledge:
             return False
         position, bound, direction = found
         start, step = leaves[position].node, _step(attempt.inside[position], attempt.following[position])
+        start, bound = (
+            node if node.is_literal else as_python_int(attempt.graph, node) or node for node in (start, bound)
+        )
         if step != {"LT": 1, "LE": 1, "GT": -1, "GE": -1}[direction] or not all(map(_is_counter, (start, bound))):
             return False
         stop = _moved(attempt, bound, {"LE": 1, "GE": -1}.get(direction, 0))
