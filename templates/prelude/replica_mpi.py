@@ -41,7 +41,7 @@ class Ranks:
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.tags: dict[int, str] = {}  # of collectives, by MPI tag
-        self.requests, self.kept = list[Any](), list[Any]()  # last; persistent ones
+        self.requests, self.kept = list[Any](), list[Any]()  # under way; persistent
         self.sending: list[tuple[int, Any]] = []  # to ranks, and may not be taken yet
         # Until when messages of an ended rank may arrive; since when one is elsewhere.
         self.ended, self.doubted = dict[int, float](), dict[int, float]()
@@ -88,8 +88,8 @@ class Ranks:
             self.requests = kept or [begin() for _, begin in messages]
             if messages:
                 self.complete(messages, tag)
-            if after:
-                self.settle(after)
+            self.requests = []
+            self.settle(after)
 
         return exchange
 
