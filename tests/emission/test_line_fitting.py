@@ -103,3 +103,15 @@ def test_results_that_are_too_long_for_a_line_have_a_line_each():
     first, second = "product - np.cos(correction)", "np.sin(product) * measurements - np.tan(correction)"
     assert f"    return (\n        {first},\n        {second},\n    )\n" in long
     assert f"    return {first}, np.sin(product) - np.tan(correction)\n" in short
+
+
+@pytest.mark.parametrize(("first", "begin"), [("sum", '.sum(), {\n        "a":'), ("all", "(\n        ")])
+def test_a_container_at_the_end_is_broken_alone_where_its_bracket_fits(first, begin):
+    def function(measurements, correction):
+        parts = {"a": jnp.sin(correction + measurements), "b": jnp.cos(correction - measurements) * 2}
+        if first == "sum":
+            return measurements.sum(), parts
+        return jnp.sin(measurements * correction) + jnp.cos(measurements - correction) + 0.5, parts
+
+    text = xla2py.emit(xla2py.from_jax(function, LONG, ROW), nested=True).source
+    assert begin in text.split("    return ")[1].split("\n\n\n")[0]

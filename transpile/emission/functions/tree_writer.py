@@ -65,18 +65,23 @@ class TreeWriter:
             return self.writer.array_text(tree)
         texts = with_runs(with_texts(mapped(tree, self.writer.array_text), self.grouped, (number,)), self.lists)
         text = display(texts, outermost=not number)
-        has_lines = not number and head and self._has_lines(texts) and not self.writer.renderer.layout.fits(text, head)
-        return Expression(f"({text},)" if has_lines else text, 1)
+        is_long = not number and head and not self.writer.renderer.layout.fits(text, head)
+        return Expression(f"({text},)" if is_long and self._has_lines(texts, text, head) else text, 1)
 
-    def _has_lines(self, texts: Any) -> bool:
-        """Return whether a tuple that is too long has a line for each part.
+    def _has_lines(self, texts: Any, text: str, head: int) -> bool:
+        """Return whether a tuple whose text is too long has a line for each part.
 
-        Black would break its last part only, as a person does with a dict, a list or an object.
+        Black would break its last part only, as a person does with a container whose opening bracket fits.
         """
-        if not isinstance(texts, tuple) or len(texts) < 2 or not isinstance(texts[-1], str | tuple):
+        if not isinstance(texts, tuple) or len(texts) < 2:
             return False
-        taken, fits = 4 * (self.writer.indent + 1) + len(","), self.writer.renderer.layout.fits
-        return all(fits(display(part, outermost=False), taken) for part in texts)
+        fits, taken = self.writer.renderer.layout.fits, 4 * (self.writer.indent + 1) + len(",")
+        *_, (last, written) = parts = [(part, display(part, outermost=False)) for part in texts]
+        if isinstance(last, dict | list | Built) or (isinstance(last, tuple) and not fits(written, taken)):
+            opening = len(last.name if isinstance(last, Built) else "") + len("(")
+            if fits(text[: len(text) - len(written) + opening], head):
+                return False
+        return all(fits(written, taken) for part, written in parts if isinstance(part, str))
 
     def name_fields(self, node: Node, named: NamedResults) -> None:
         """Name the results of a called function, unless another caller has."""
@@ -145,13 +150,6 @@ class TreeWriter:
         place = self.writer.calls[function].index(call)
         for field, group in self.groups.get(function, ()):
             self.grouped[group.places[place]] = self.writer.renderer.statement("field", name, field)
-
-
-def _has_lines(tree: Any) -> bool:
-    """Return whether a tuple that is too long has a line for each part: black would break its last part only, which is
-    good for a dict, a list or an object.
-    """
-    return isinstance(tree, tuple) and len(tree) > 1 and isinstance(tree[-1], Node | tuple)
 
 
 # -- results that stand one after the other in a list
