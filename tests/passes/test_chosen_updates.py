@@ -228,3 +228,37 @@ def test_in_compiled_loops():
     text = hlo(with_a_count, X, OK, PLACES)
     written = emitted(text, style="fast").source
     assert "x[" in written and "updated" not in written and "copy_into" not in written
+
+
+def test_a_loop_in_a_loop_begins_each_time_with_a_new_array():
+    def rows(x, ok, places):
+        def row(total, k):
+            def step(i, kept):
+                return lax.cond(ok[i] & (x[i] > k), lambda kept: kept.at[i].set(x[i]), lambda kept: kept, kept)
+
+            kept = lax.fori_loop(0, 8, step, jnp.full(8, -10.0))
+            return total + kept[3], kept
+
+        return lax.scan(row, 0.0, jnp.arange(-4, 4))
+
+    text = hlo(rows, X, OK, PLACES)
+    assert ".copy()" not in main(text) and "        if ok[j] & (x[j] > " in main(text)
+    assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)
+    results = [emitted(text, style=style).load().main(X, OK, PLACES) for style in ("readable", "fast")]
+    assert all(map(np.array_equal, *results))
+
+
+def test_an_update_has_the_name_of_what_it_changes():
+    def named(x, ok, places):
+        def step(i, x):
+            def stored(x):
+                new = x.at[jnp.argmax(x)].set(i)
+                return new.at[0].add(1)
+
+            return lax.cond(ok[i], stored, lambda x: x, x)
+
+        return lax.fori_loop(0, 8, step, x)
+
+    text = hlo(named, X, OK, PLACES)
+    assert "new" not in main(text)
+    assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)

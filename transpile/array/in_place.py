@@ -7,6 +7,7 @@ array is live after the update.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from .affine import Affine, affine, combined, integer_value
@@ -28,6 +29,12 @@ def is_view(node: Node) -> bool:
 def is_own_array(node: Node) -> bool:
     """Return whether the operation allocates an array that nothing else aliases."""
     return node.operation.allocates and not is_view(node)
+
+
+def runs_more_often(node: Node, than: Node) -> bool:
+    """Return whether a loop is around a node that is not around the other, whose body is the same or one around."""
+    inner = takewhile(lambda region: region is not than.region, node.region.path())
+    return any(region.kind in ("loop", "block") for region in inner)
 
 
 def reads_safely(change: Node, view: Node) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...array.in_place import is_own_array, is_view, reads_safely
+from ...array.in_place import is_own_array, is_view, reads_safely, runs_more_often
 from ...array.node import Node, Region
 from ...array.program import Branch, Carry, Function, Loop, tree_nodes
 from ...array.traversal import is_inside, users_of
@@ -44,9 +44,9 @@ class Takeovers:
         self._nodes = nodes
         self._elements_are_numbers = elements_are_numbers
         self._users = users_of(nodes, tree_nodes(function.results))
-        loops: list[Loop] = [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
-        self._carries = {carry.parameter: (loop, carry) for loop in loops for carry in loop.carries}
-        self._kept = {carry.following for loop in loops for carry in loop.carries}  # live until the iteration ends
+        loops = [(node, carry) for node in nodes if node.opcode == "loop" for carry in node.parameters["loop"].carries]
+        self._carries: dict[Node, tuple[Node, Carry]] = {carry.parameter: (node, carry) for node, carry in loops}
+        self._kept = {carry.following for _, carry in loops}  # live until the iteration ends
         conditionals = (node for node in nodes if node.opcode == "conditional")
         self._choices: dict[Region, tuple[Node, Branch]] = {
             branch.region: (node, branch) for node in conditionals for branch in node.parameters["branches"]
@@ -117,7 +117,7 @@ class Takeovers:
             return True
         if node.opcode == "item" and node.operands[0].opcode == "loop":
             loop: Loop = node.operands[0].parameters["loop"]
-            return self._carries_own(loop, loop.carries[node.parameters["index"]], assumed)
+            return self._carries_own(node.operands[0], loop.carries[node.parameters["index"]], assumed)
         if node.opcode == "item" and node.operands[0].opcode == "conditional":
             return self._branches_own(node.operands[0], node.parameters["index"], assumed)
         return node in self._carries and self._carries_own(*self._carries[node], assumed)
@@ -134,11 +134,15 @@ class Takeovers:
                 return False
         return True
 
-    def _carries_own(self, loop: Loop, carry: Carry, assumed: frozenset[Node]) -> bool:
-        """Return whether a loop owns the initial value of a carry, and all values that follow."""
+    def _carries_own(self, node: Node, carry: Carry, assumed: frozenset[Node]) -> bool:
+        """Return whether a loop owns the initial value of a carry, which no loop around it reads again, and all values
+        that follow.
+        """
+        loop: Loop = node.parameters["loop"]
         initial, following = carry.initial, carry.following
         is_changed = following not in (None, carry.parameter)
-        is_own = is_own_array(initial) and len(self._users.get(initial, ())) == 1
+        is_alone = len(self._users.get(initial, ())) == 1 and not runs_more_often(node, initial)
+        is_own = is_own_array(initial) and is_alone
         if not is_own and not (is_changed and self._owns_carried):
             return False
         if following is None or not is_changed:

@@ -12,6 +12,7 @@ from ...array.in_place import (
     is_same_or_apart,
     is_update_chain,
     is_view,
+    runs_more_often,
 )
 from ...array.live import LiveNodes, live_nodes, renew_initials
 from ...array.node import Node
@@ -38,7 +39,8 @@ def own_arrays(function: Function, supports: Support) -> None:
         loop: Loop = node.parameters["loop"]
         for carry in loop.carries:
             initial = carry.initial
-            is_its_own = is_own_array(initial) and live.count(initial) == 1 and not live.is_root(initial)
+            is_alone = live.count(initial) == 1 and not live.is_root(initial) and not runs_more_often(node, initial)
+            is_its_own = is_alone and is_own_array(initial)
             if not is_its_own and any(pays(loop, carry, elements_are_numbers=are_numbers) for pays in _COPIED):
                 with function.graph.inside(node.region):
                     carry.initial = _own(function.graph, initial)
