@@ -335,3 +335,34 @@ def test_a_carried_value_leaves_what_the_next_begins_with():
 
     text = body(turns, X[0], X[1], X[2])  # compares the values
     assert re.search(r"= product \+ c\nfor _ in range\(5\):", text)
+
+
+def test_a_result_of_the_last_call_leaves_what_all_calls_read():
+    @jax.jit
+    def mixed(x, y):
+        larger = jnp.maximum(y * 0.5, x)
+        return larger, larger - jnp.maximum(jnp.sort(y) + x, x) * 0.5
+
+    def again(a, c):
+        x = jnp.exp(a) - jnp.exp(c)
+        y, z = mixed(x, a + a)
+        for _ in range(4):
+            y, z = mixed(x, y)
+        return y, z
+
+    assert "mixed(difference, " in body(again, X[0], X[1])  # compares the values
+
+
+def test_values_read_behind_calls_in_one_expression_keep_their_names():
+    @jax.jit
+    def scaled(x):
+        return jnp.sin(x * jnp.tanh(x) * jnp.tanh(x))
+
+    def losses(x, c):
+        x = x - c
+        y = x
+        for _ in range(5):
+            y = scaled(y)
+        return jnp.sin(x).sum() + jnp.sin(y).sum() * 2
+
+    assert "d_scaled(" in body(jax.grad(losses, 1), X[0], X[1])  # compares the values

@@ -124,10 +124,8 @@ class FunctionWriter:
         if self.with_chains:
             results = tree_nodes(self.function.results)
             self.chains = chains(self.graph, self.plan, self.arguments.leaves, results, self.renderer.parts_of_objects)
+        self.allocation.become_statements(self.chains.keys())
         for chain in dict.fromkeys(self.chains.values()):
-            if chain.last not in self.plan.named:
-                self.plan.named.add(chain.last)
-                self.allocation.expect([chain.last])
             self.chain_writer.expect(chain, is_written=False)
         self.leaf_maps.find()
         self.region(self.graph.root)

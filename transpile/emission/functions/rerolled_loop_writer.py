@@ -128,6 +128,10 @@ class ChainWriter:
         text = number if step.key is None else self.writer.renderer.statement("numbered_key", *step.key, number)
         return Expression(step.path.text(step.argument, (step.place, text)), PRIMARY)
 
+    def _around(self, chain: Chain) -> set[Node]:
+        """Return the values from outside that every call reads."""
+        return self.writer.reads.of(chain.last) - set(chain.results[-2].values())
+
     def _carried_names(self, chain: Chain, starts: Mapping[int, Expression]) -> dict[int, Expression]:
         """Return the names of the carried values by result number: the author's, or that of a dead initial value."""
         writer, reads = self.writer, self.writer.reads
@@ -135,7 +139,7 @@ class ChainWriter:
         self.expect(chain, is_written=True)
         for call in chain.calls[:-1]:
             allocation.has_read(reads.of(call))
-        around = reads.of(chain.last) - set(chain.results[-2].values())  # read in every iteration
+        around = self._around(chain)
         initials = {k: chain.calls[0].operands[place] for place, k in chain.carried.items()}
         before = {k: reads.of_roots([initial]) for k, initial in initials.items()}  # read in this order
         allocation.expect([*around, *(node for own in before.values() for node in own)])
@@ -192,7 +196,8 @@ class ChainWriter:
         targets: list[At] = []
         below: list[tuple[At, At]] = []
         held = [chain.results[-1].get(k) or chain.results[-2][k] for k in names]
-        writer.allocation.expect([*held, *held])  # by the next call, too: no other target has a carried value's name
+        held += self._around(chain)
+        writer.allocation.expect([*held, *held])  # by the next call, too: no other target has the name of such a value
         for word, tree in parts:
             paths = groups[word].keys if word in groups else {tree: ()}
             is_listed = any(Listed(chain.calls[0], False, k) in chain.listed for k in paths)

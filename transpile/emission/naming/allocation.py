@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from ...array.node import Node
 from ...array.program import Loop
@@ -29,13 +30,26 @@ class NameAllocation:
         self._types: dict[str, set[KnownType | None]] = {}  # name: the types of all values it has stood for
         self._taken_until: dict[Node, set[Node]] = {}  # carry: values that may borrow its name
         self.shares = True  # whether values may take over the names of dead values
-        self._pending: dict[Node, int] = {}  # value: the statements that are still to read it; results count as one
-        for node in plan.nodes:
-            if node in plan.named and node.opcode not in ("parameter", "item"):
-                self.expect(reads.of(node))
+        self._results = tuple(results)
+        self._pending = self._counted()  # value: the statements that are still to read it; results count as one
+
+    def _counted(self) -> Counter[Node]:
+        found: Counter[Node] = Counter()
+        for node in self.plan.nodes:
+            if node in self.plan.named and node.opcode not in ("parameter", "item"):
+                found.update(self.reads.of(node))
             for root in nested_roots(node):
-                self.expect(reads.of_roots([root]))
-        self.expect(reads.of_roots(results))
+                found.update(self.reads.of_roots([root]))
+        found.update(self.reads.of_roots(self._results))
+        return found
+
+    def become_statements(self, nodes: Collection[Node]) -> None:
+        """Record that nodes are statements, no parts of other expressions, while nothing is written yet."""
+        if not self.plan.named.issuperset(nodes):
+            before = self._counted()
+            self.plan.named.update(nodes)
+            self._pending.update(self._counted())
+            self._pending.subtract(before)
 
     def expect(self, read: Iterable[Node]) -> None:
         """Record that one more statement will read these values."""
