@@ -1,5 +1,7 @@
 """Calls back into Python: left out where nobody reads what they give, else functions that main may be handed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,14 @@ def test_what_nobody_reads_is_left_out_and_noted(target):
     source = xla2py.emit(PRINTED, target=target).source
     assert "call_back" not in source and "Callable" not in source
     assert "left out, as nothing reads what it gives: debug_print, unread_callback" in source
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_branch_calls_that_never_runs_is_left_out(target):
+    text = CHECKED.replace("compare(total, limit), direction=GT", "constant(false)").replace("{limit}", "5")
+    emitted = xla2py.emit(replace(parse_module(text), host_functions=(np.sin,)), target=target)
+    assert "left out, as nothing reads what it gives: error_if_callback" in emitted.source
+    np.testing.assert_array_equal(np.asarray(emitted.load().main(X)), -X)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -216,6 +216,17 @@ def gradient_of_a_scan(x):
     return jax.grad(loss)(x)
 
 
+def gradient_of_a_scan_of_calls(x):
+    @jax.jit
+    def moved(height, row):
+        return jnp.sin(height) * row
+
+    def loss(x):
+        return (lax.scan(lambda height, row: (moved(height, row), None), x, jnp.arange(4.0))[0] ** 2).sum()
+
+    return jax.grad(loss)(x)
+
+
 def unread_beside_a_filled_array(x):
     def step(state, k):
         level, parts = state
@@ -259,6 +270,7 @@ NAMES = {
     beside_a_step_of_an_inner_function: ("level = np.tanh(", "height = height * 0.5 + "),
     outputs_without_one: ("levels[i] = level", "all_mixed[i] = mixed"),  # mixtures are the second result, not slopes
     gradient_of_a_scan: ("d_height = ", "d_speed = "),
+    gradient_of_a_scan_of_calls: ("d_x = d_x * ",),
     unread_beside_a_filled_array: ("differences[i] = ",),  # neither parts nor rests
     descended: ("d_point = ",),
     batched: ("height = np.where(",),

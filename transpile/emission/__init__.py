@@ -42,6 +42,7 @@ from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import write_module
 from .module.shared_helpers import SHARED, helper_files, joined
 from .naming.identifiers import identifier
+from .replicas.collectives import called_back
 from .stored_trees import with_stored_trees
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
@@ -194,7 +195,7 @@ def emit(
     if debug:
         require_sound(text, [function.name for function in written.functions])
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    handed = known_functions(module) if device_count(module) == 1 else {}
+    known, called = known_functions(module) if device_count(module) == 1 else {}, called_back(compiled.program)
     return GeneratedModule(
         text,
         title,
@@ -202,7 +203,7 @@ def emit(
         written.constants,
         written.functions,
         compiled.program,
-        callbacks=handed,
+        callbacks={name: known[name] for name in called if name in known},
         helpers=helper_files(text, chosen.name, line_length) if options.helpers == SHARED else {},
         line_length=line_length,
         shapes=written.shapes,

@@ -13,7 +13,7 @@ from ...hlo.ir import ResultTree
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts, leaves
 from ..layout import Layout
 from ..naming.identifiers import identifier
-from ..replicas.collectives import Replicas
+from ..replicas.collectives import Replicas, called_back
 from ..replicas.sharded_arrays import layout_lines
 from ..trees.argument_trees import Path, Tree, tree_of
 from ..trees.result_groups import display
@@ -112,9 +112,8 @@ def docstring(
     given_otherwise = program.original.trees.notes if tree is not None and program.original.trees is not None else ()
     for note in (*given_otherwise, *notes):
         lines += wrapped(note)
-    found = callbacks(program.module)
-    called = dict.fromkeys(one.name for one in found if one.is_used)
-    left_out = dict.fromkeys(one.name for one in found if not one.is_used)
+    called = called_back(program)
+    left_out = dict.fromkeys(one.name for one in callbacks(program.module) if one.name not in called)
     if called:
         lines += wrapped(f"calls back: {', '.join(called)}, where it gets there")
     if left_out:

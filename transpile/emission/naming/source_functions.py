@@ -255,7 +255,8 @@ class SourceFunctions:
     def _is_added_up(self, body: Computation, readers: list[Instruction], following: Instruction) -> bool:
         """Return whether a carried value with these readers is only added to in each iteration, and read by nothing."""
         made = _made(following)
-        inside = body if made is following else following.operands[0]["to_apply"]
+        call = following if following.opcode == "call" else following.operands[0]
+        inside = body if made is following else call["to_apply"]
         while len(readers) == 1 and readers[0].opcode == "add":
             readers = [*self.users.of(inside, readers[0], lambda _: False)]
             if readers and all(each.opcode == "tuple" for each in readers):

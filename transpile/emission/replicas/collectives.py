@@ -117,6 +117,11 @@ def callback_names(nodes: Iterable[Node]) -> list[str]:
     return list(dict.fromkeys(argument.name for argument in arguments if isinstance(argument, HostName)))
 
 
+def called_back(program: Program) -> list[str]:
+    """Return the user's functions that a program calls."""
+    return callback_names(topological(roots(program.entry)))
+
+
 def _in_branch(node: Node) -> bool:
     return any(region.kind == "branch" for region in node.region.path())
 
