@@ -55,11 +55,11 @@ ENTRY main {
 """
 WRAPPING = """HloModule wrapping
 
-below { i = u8[] parameter(0)  n = u8[] constant(250)  ROOT c = pred[] compare(i, n), direction=LT }
+below { i = s8[] parameter(0)  n = s8[] constant(100)  ROOT c = pred[] compare(i, n), direction=LT }
 
-ahead { i = u8[] parameter(0)  k = u8[] constant(90)  ROOT j = u8[] add(i, k) }
+ahead { i = s8[] parameter(0)  k = s8[] constant(90)  ROOT j = s8[] add(i, k) }
 
-ENTRY main { start = u8[] constant(0)  ROOT w = u8[] while(start), condition=below, body=ahead }
+ENTRY main { start = s8[] constant(0)  ROOT w = s8[] while(start), condition=below, body=ahead }
 """
 NEVER, SOMETIMES = (BRANCHES.format(limit=limit) for limit in (2_000_000_000, 1))
 

@@ -48,7 +48,7 @@ def problems(source: str) -> list[str]:
         elif isinstance(node, ast.Call):
             found += _call(node, own, texts)
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-        if function.name not in MAY_WAIT | {"run_files"}:  # the command, which has no arrays of the device
+        if function.name not in MAY_WAIT | {"run_files", "stored_arrays"}:  # the command has no arrays of the device
             found += _waiting(function)
     return found
 
@@ -128,7 +128,7 @@ _OTHERS = frozenset(
     "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
     "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
     "rank start stop c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note "
-    "add_argument parse_args parameters Abort Split_type COMM_TYPE_SHARED".split()
+    "add_argument parse_args parameters Abort allgather Split_type COMM_TYPE_SHARED".split()
 )
 
 

@@ -184,7 +184,30 @@ def never_run(words):
     return lax.fori_loop(3, 3, lambda i, s: s * jnp.uint32(5), words[1])
 
 
-NEAR = [signed_overflow, negative_shifts, cut_quotients, absolute, narrowed, inverted_tests, large_floats]
+def start_read_in_rounds(words):
+    return lax.fori_loop(0, 5, lambda i, s: s * jnp.uint32(3) + words[2], words[2])
+
+
+def products_beside_an_array(words):
+    def step(i, state):
+        seed, out = state
+        seed = seed * jnp.uint32(1664525) + jnp.uint32(1013904223)
+        return seed, out ^ (out & (seed * jnp.uint32(3)))
+
+    return lax.fori_loop(0, 8, step, (words[1], words))
+
+
+NEAR = [
+    start_read_in_rounds,
+    products_beside_an_array,
+    signed_overflow,
+    negative_shifts,
+    cut_quotients,
+    absolute,
+    narrowed,
+    inverted_tests,
+    large_floats,
+]
 NEAR += [old_values, never_run]
 
 
@@ -209,3 +232,18 @@ def test_blocks_of_dask_have_them():
 
 def test_arrays_that_are_no_numbers_keep_them():
     assert "int(" not in emitted(hlo(checksum, BYTES), target="cupy").source
+
+
+BEGUN_ALIKE = """HloModule begun_alike
+goes_on { s = (s32[], u8[], u8[]) parameter(0)  k = s32[] get-tuple-element(s), index=0  zero = s32[] constant(0)
+  ROOT is_left = pred[] compare(k, zero), direction=NE }
+body { s = (s32[], u8[], u8[]) parameter(0)  k = s32[] get-tuple-element(s), index=0  one = s32[] constant(1)
+  a = u8[] get-tuple-element(s), index=1  b = u8[] get-tuple-element(s), index=2  bits = u8[] xor(a, b)
+  left = s32[] subtract(k, one)  ROOT t = (s32[], u8[], u8[]) tuple(left, bits, a) }
+ENTRY main { x = u8[] parameter(0)  two = s32[] constant(2)  start = (s32[], u8[], u8[]) tuple(two, x, x)
+  ROOT w = (s32[], u8[], u8[]) while(start), condition=goes_on, body=body }"""
+
+
+def test_carries_of_one_start_have_names_of_their_own():
+    _, bits, before = emitted(BEGUN_ALIKE).load().main(np.uint8(2))
+    assert (bits, before) == (2, 0)

@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, STAYS, assert_agrees, cases, entry, hlo, main
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 SPECIAL = np.float32([0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-45, 3e38])
 X, Y = (part.ravel() for part in np.meshgrid(SPECIAL, SPECIAL))
@@ -54,9 +54,11 @@ def test_differences(function, expected):
         lambda x, y: -((x > 0).astype(np.float32) / (1 + y * y)),  # a mask has no minus
         lambda x, y: -((x + 3).astype(np.uint8) / (1 + y * y)),  # and an unsigned integer wraps
         lambda x, y: -((x > 0).astype(np.float32) / jnp.where(y > 0, 3.0, 0.5)),
+        lambda x, y: y + (-(x + 3).astype(np.uint8)).astype(np.float32),
+        lambda x, y: y - (-(x - 100).astype(np.int8)).astype(np.float32),
     ],
 )
-def test_what_only_a_quotient_converts_has_no_minus(function):
+def test_what_only_a_quotient_or_a_sum_converts_has_no_minus(function):
     assert_agrees(hlo(function, SMALL, SMALL), SMALL, SMALL[::-1], without="signs")
 
 
@@ -126,3 +128,18 @@ def test_sums_of_negatives(function, expected):
     text = hlo(function, X, Y)
     assert expected in main(text).replace("x_2", "y")
     assert_agrees(text, SMALL, SMALL[::-1], without="signed_zeros")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jax.lax.bitcast_convert_type(jnp.zeros(8).at[np.arange(8)[::-1]].add(x), jnp.int32),
+        lambda x: jnp.arctan2(
+            jnp.zeros(8).at[1].set(x[0]).at[2:].set(x[2:]) + jax.lax.pad(x[:2], 0.0, [(0, 6, 0)]), -1
+        ),
+    ],
+)
+def test_signs_that_are_told_stay(function):
+    signed = np.float32([-0.0, 0, -0.0, 1, -2.5, -0.0, 4, -0.0])
+    found = xla2py.emit(hlo(function, signed)).load().main(signed)
+    np.testing.assert_allclose(found, jax.jit(function)(signed), rtol=1e-6)

@@ -96,7 +96,8 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
         *("np.zeros((2, 3)", "[1] = ", "[0, 2] += ", "[1, 1] += "),
     ),
     (lambda x: jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([3, 3, 1])].add(x[:3]), "np.add.at("),
-    (lambda x: 1 / (jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), "[1:3] += "),
+    (lambda x: 1 / (jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), lacks("[1:3] += ")),
+    (lambda x: jnp.exp(jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), "[[0, 4]] += "),
 )
 
 

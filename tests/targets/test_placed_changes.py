@@ -20,7 +20,7 @@ STEPS = {
     "behind an axis": (lambda x: jnp.stack([x, x]).at[:, 1:-1:2, ::2].set(x[1:-1:2, ::2]), "[:, 1:9:2, ::2] = "),
     "in a loop": (lambda x: lax.fori_loop(0, 5, lambda k, x: x.at[1:-1:2].add(x[:-2:2] * k), x), "[1:9:2] += "),
     "one column": (lambda x: lax.fori_loop(0, 7, lambda k, x: x.at[:, k].add(x[:, k + 1] * 2), x), "x[:, i] += "),
-    "of zeros": (lambda x: lax.fori_loop(0, 7, lambda k, c: c + jnp.zeros(8).at[k].add(x[0, k]), x[1]), "[i] = "),
+    "of zeros": (lambda x: lax.fori_loop(0, 7, lambda k, c: c + jnp.zeros(8).at[k].add(x[0, k]), x[1]), "[i] += "),
     # near misses
     "places that run over": (lambda x: x.at[jnp.arange(5) * 3].add(x[:5], mode="drop"), "scatter_at("),
     "places that are there twice": (lambda x: x.at[jnp.arange(8) // 2].add(x[:8]), "np.add.at("),

@@ -142,7 +142,7 @@ class ControlFlowWriter:
         """
         initial = carry.initial
         is_taken = initial.opcode == "copy" and initial in self.writer.taken_over
-        if initial.opcode in ("copy", "as_int") and carry.following is not None:
+        if initial.opcode == "copy" and carry.following is not None:
             (initial,) = initial.operands  # a copy for the loop may have the name of its operand
         if (
             initial not in self.writer.texts

@@ -69,19 +69,19 @@ class TreeWriter:
         return Expression(f"({text},)" if is_long and self._has_lines(texts, text, head) else text, 1)
 
     def _has_lines(self, texts: Any, text: str, head: int) -> bool:
-        """Return whether a tuple whose text is too long has a line for each part.
+        """Return whether a tuple whose text is too long has a line for each part: its arrays fit into a line each.
 
-        Black would break its last part only, as a person does with a container whose opening bracket fits.
+        A container at the end is broken alone, as black does it, if its opening bracket fits into the first line.
         """
         if not isinstance(texts, tuple) or len(texts) < 2:
             return False
         fits, taken = self.writer.renderer.layout.fits, 4 * (self.writer.indent + 1) + len(",")
-        *_, (last, written) = parts = [(part, display(part, outermost=False)) for part in texts]
+        last, written = texts[-1], display(texts[-1], outermost=False)
         if isinstance(last, dict | list | Built) or (isinstance(last, tuple) and not fits(written, taken)):
             opening = len(last.name if isinstance(last, Built) else "") + len("(")
             if fits(text[: len(text) - len(written) + opening], head):
                 return False
-        return all(fits(written, taken) for part, written in parts if isinstance(part, str))
+        return all(fits(part, taken) for part in texts if isinstance(part, str))
 
     def name_fields(self, node: Node, named: NamedResults) -> None:
         """Name the results of a called function, unless another caller has."""

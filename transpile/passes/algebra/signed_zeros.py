@@ -165,7 +165,8 @@ def _passes_zeros(user: Node) -> bool:
     """
     row = user.operation
     is_complex = any(operand.type.is_complex for operand in user.operands if operand.element_type is not None)
-    keeps_zero = row.is_reduction or row.is_product or (row.keeps_zero and not is_complex) or row.is_view
+    moves = row.is_view and user.opcode != "view"  # of bits
+    keeps_zero = row.is_reduction or row.is_product or (row.keeps_zero and not is_complex) or moves
     return (
         keeps_zero
         or _is_conjugate(user)

@@ -6,6 +6,8 @@ the search for repeated code, since a minus that is read only in one copy would 
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...hlo.element_types import ElementType
@@ -51,6 +53,13 @@ def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("divide", (graph.literal(-literal_value(found["NUMBER"]), node.type), found["y"]))
 
 
+def _without_minus(opcode: str, graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Subtract a number for adding its negative, unless the sum converts it: the negative may have wrapped around."""
+    y = found["y"]
+    is_exact = y.type.is_floating or y.element_type is node.element_type
+    return graph.add(opcode, (found["x"], y)) if is_exact else None
+
+
 def _with_negated(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Divide the negated dividend, unless the quotient converts it: masks and unsigned integers have no minus."""
     x = found["x"]
@@ -77,8 +86,8 @@ RULES = (
     Rule("logistic(negate(x))", "divide(1, add(exponential(x), 1))", when=_is_float),
     Rule("negate((ratio := divide(NUMBER, y)))", _with_minus, once=("ratio",), when=_is_float),
     Rule("negate((ratio := divide(x, y)))", _with_negated, once=("ratio",), when=_is_float),
-    Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
-    Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),
+    Rule("add(x, (minus := negate(y)))", partial(_without_minus, "subtract"), once=("minus",), when=_is_float),
+    Rule("subtract(x, (minus := negate(y)))", partial(_without_minus, "add"), once=("minus",), when=_is_float),
     Rule("add(x, NUMBER)", _opposite(), when=_is_float),
     Rule("subtract(x, NUMBER)", _opposite(), when=_is_float),
     Rule("add(x, (term := multiply(y, NUMBER)))", _opposite("term"), once=("term",), when=_is_float),

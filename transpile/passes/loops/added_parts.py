@@ -33,13 +33,17 @@ def added_parts(function: Function, supports: Support) -> None:
         for total, part in (node.operands, node.operands[::-1]):
             if live.count(part) > 1 or not total.shape == part.shape == node.shape or part.region is not node.region:
                 continue
-            if part.opcode == "setitem" and is_zeros(part.operands[0]):
-                is_sure = is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node)
-                if is_sure or not zero_is_told(live, node, is_entry=function.is_entry):
-                    return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
-            elif part.opcode == "pad" and (_is_filled(live, total) or _is_padded(live, node)):
+            if part.opcode == "setitem" and is_zeros(part.operands[0]) and is_free(node, total):
+                return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
+            is_filled = part.opcode == "pad" and _is_filled(live, total) and is_free(node, total)
+            if is_filled or (part.opcode == "pad" and _is_padded(live, node)):
                 return _added(graph, _begun(graph, total), *_place(graph, part))
         return None
+
+    def is_free(node: Node, total: Node) -> bool:
+        """Whether the rest of a total may stay without 0 added to it."""
+        is_sure = is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node)
+        return is_sure or not zero_is_told(live, node, is_entry=function.is_entry)
 
     rewrite(function, ("add",), rule, supports)
     own_arrays(function, supports)

@@ -312,12 +312,12 @@ class _Integers:
     def _is_masked_later(self, node: Node) -> bool:
         """Return whether one masked operation alone reads the number, which is made of numbers within the type."""
         (user, *_) = self.live.users(node)
-        if self.live.count(node) != 1 or user.element_type is not node.type:
+        if self.live.count(node) != 1 or user not in self.forms or user.element_type is not node.type:
             return False
         if user.opcode == "and":  # with a number of the type
             return not any(self.forms.get(each) is MASKED for each in user.operands if each is not node)
         is_first = not any(self._is_masked_later(each) for each in node.operands if self.forms.get(each) is MASKED)
-        return is_first and user.operation.wraps and self.forms.get(user) is MASKED
+        return is_first and user.operation.wraps and self.forms[user] is MASKED
 
     def _integer(self, node: Node, value: int, **more: Any) -> Node:
         """Return an integer of the type of a node."""
