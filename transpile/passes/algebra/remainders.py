@@ -14,7 +14,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, apply_rules
-from .signed_zeros import sign_is_told, zero_is_told
+from .signed_zeros import sign_matters
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
 _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"
@@ -45,7 +45,7 @@ def _of_floats(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
         divisor = found["Y"] if "Y" in found else found["y"]
         if "Y" in found and not literal_value(divisor) > 0:
             return None
-        if sign_is_told(live, node) and (live.is_root(node) or zero_is_told(live, node, is_entry=is_entry)):
+        if live.is_root(node) or sign_matters(live, node, is_entry=is_entry):
             return None
         return called(graph, "np.mod", (found["x"], divisor), node)
 

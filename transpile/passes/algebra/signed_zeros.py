@@ -141,6 +141,11 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
     return False
 
 
+def sign_matters(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
+    """Whether -0 in place of a node's +0 may change what is computed from it, other than the signs of zeros."""
+    return sign_is_told(live, node) and zero_is_told(live, node, is_entry=is_entry)
+
+
 def _carried(live: LiveNodes, node: Node, value: Node) -> Iterator[Node]:
     """Yield what a loop gives its iterations, and returns, of a value that it begins with, computes or stores."""
     loop: Loop = node.parameters["loop"]
@@ -190,9 +195,7 @@ _TERMS = {
 
 def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
     def is_kept(node: Node) -> bool:
-        if live.is_root(node):
-            return True
-        return sign_is_told(live, node) and zero_is_told(live, node, is_entry=is_entry)
+        return live.is_root(node) or sign_matters(live, node, is_entry=is_entry)
 
     def without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x: Node = found["x"]

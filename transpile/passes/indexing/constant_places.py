@@ -18,7 +18,7 @@ from ...array.program import Function
 from ...array.rewriting import called, rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
-from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told, zero_is_told
+from ..algebra.signed_zeros import is_never_minus_zero, sign_matters
 from ..rewriting.patterns import is_zeros
 
 _MOST = 4096  # positions in a table that is examined
@@ -74,7 +74,7 @@ def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:
 def _is_free(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
     """Return whether 0 plus a value may be replaced by the value."""
     is_sure = node.type.is_integral or is_never_minus_zero(node.operands[1])
-    return is_sure or not sign_is_told(live, node) or not zero_is_told(live, node, is_entry=is_entry)
+    return is_sure or not sign_matters(live, node, is_entry=is_entry)
 
 
 def _permuted(graph: Graph, value: Node, index: Node, order: np.ndarray) -> Node:

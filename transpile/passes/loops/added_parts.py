@@ -16,7 +16,7 @@ from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, filled, getitem
-from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told, zero_is_told
+from ..algebra.signed_zeros import is_never_minus_zero, sign_matters
 from ..rewriting.patterns import is_zero, is_zeros
 from .own_arrays import own_arrays
 
@@ -35,15 +35,15 @@ def added_parts(function: Function, supports: Support) -> None:
                 continue
             if part.opcode == "setitem" and is_zeros(part.operands[0]) and is_free(node, total):
                 return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
-            is_filled = part.opcode == "pad" and _is_filled(live, total) and is_free(node, total)
-            if is_filled or (part.opcode == "pad" and _is_padded(live, node)):
+            is_filled = _is_filled(live, total) and is_free(node, total)
+            if part.opcode == "pad" and (is_filled or _is_padded(live, node)):
                 return _added(graph, _begun(graph, total), *_place(graph, part))
         return None
 
     def is_free(node: Node, total: Node) -> bool:
         """Whether the rest of a total may stay without 0 added to it."""
-        is_sure = is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node)
-        return is_sure or not zero_is_told(live, node, is_entry=function.is_entry)
+        is_sure = is_never_minus_zero(total, totals=totals)
+        return is_sure or not sign_matters(live, node, is_entry=function.is_entry)
 
     rewrite(function, ("add",), rule, supports)
     own_arrays(function, supports)

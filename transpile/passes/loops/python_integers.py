@@ -302,12 +302,12 @@ class _Integers:
             if self.forms[node] is EXACT:
                 return made
         elif node.opcode == "not" and node.type.is_unsigned:
-            return self._typed(node, (operands[0], self._integer(node, _ones(node), is_mask=True)), "xor")
+            return self._typed(node, (operands[0], self._mask(node)), "xor")
         else:
             made = self._typed(node, operands)
             if self.forms[node] is EXACT or self._is_masked_later(node):
                 return made
-        return self._typed(node, (made, self._integer(node, _ones(node), is_mask=True)), "and")
+        return self._typed(node, (made, self._mask(node)), "and")
 
     def _is_masked_later(self, node: Node) -> bool:
         """Return whether one masked operation alone reads the number, which is made of numbers within the type."""
@@ -323,6 +323,10 @@ class _Integers:
         """Return an integer of the type of a node."""
         bounds = value, value
         return self.graph.typed("integer", (), (), node.type, python_int=True, interval=bounds, value=value, **more)
+
+    def _mask(self, node: Node) -> Node:
+        """Return the greatest number of a node's unsigned type."""
+        return self._integer(node, (1 << node.type.bits) - 1, is_mask=True)
 
     def _python(self, node: Node) -> Node:
         """Return the Python integer that an operand, or a truth value, is."""
@@ -392,11 +396,6 @@ def _bounds(node: Node) -> Interval | None:
     if node.element_type is None:
         return node.interval
     return node.interval or ((0, 1) if node.element_type is PRED else type_interval(node.type))
-
-
-def _ones(node: Node) -> int:
-    """Return the greatest number of an unsigned type."""
-    return (1 << node.type.bits) - 1
 
 
 def _rounds(node: Node) -> int:
