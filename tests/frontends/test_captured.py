@@ -14,14 +14,21 @@ jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 
 generator = np.random.default_rng(0)
-MASK = generator.normal(size=(5, 100)).astype(np.float32)
-PARAMS = {"layers": [{"w": generator.normal(size=(100, 100)).astype(np.float32)}]}
-ROW = generator.normal(size=100).astype(np.float32)
+
+
+def numbers(*shape):
+    """Short numbers: a text has all of them."""
+    return generator.integers(-99, 99, shape).astype(np.float32)
+
+
+MASK = numbers(5, 100)
+PARAMS = {"layers": [{"w": numbers(100, 100)}]}
+ROW = numbers(100)
 
 
 class Model:
     def __init__(self):
-        self.scale = generator.normal(size=(100, 100)).astype(np.float32)
+        self.scale = numbers(100, 100)
 
     def apply(self, x):
         return x @ self.scale
@@ -72,7 +79,7 @@ def test_variables_of_keras_have_their_paths():
 def test_small_tables_have_names_too(monkeypatch):
     """Whatever else is among the modules of Python."""
     monkeypatch.setitem(sys.modules, "odd", SimpleNamespace(__file__=[]))
-    table = generator.normal(size=60).astype(np.float32)
+    table = numbers(60)
     _, source = named_constants(lambda x: x[:, :60] * table)
     assert "\nTABLE = np.array(" in source
 
@@ -114,7 +121,7 @@ def test_a_variable_of_flax_is_its_array():
 
 
 def test_of_long_paths_the_end_that_tells_them_apart_is_the_name():
-    layers = [{"weight": generator.normal(size=(100, 100)).astype(np.float32)} for _ in range(2)]
+    layers = [{"weight": numbers(100, 100)} for _ in range(2)]
     flow = {"bijections_of_a_flow": [{"conditioner": {"layers_of_it": layers}, "scale_of_the_transformer": ROW * 9}]}
 
     def apply(x):
@@ -130,8 +137,8 @@ def test_of_long_paths_the_end_that_tells_them_apart_is_the_name():
     assert "    scale_of_the_transformer = " in source
 
 
-GATES = generator.normal(size=(100, 60)).astype(np.float32)
-STACK = generator.normal(size=(2, 100, 30)).astype(np.float32)
+GATES = numbers(100, 60)
+STACK = numbers(2, 100, 30)
 
 
 def test_parts_of_an_array_are_slices_of_it():

@@ -19,7 +19,7 @@ GENERATOR = np.random.default_rng(0)
 LARGE = (1024, 1024)
 
 
-PERIOD = 13_000  # elements behind which large arrays repeat, so that what XLA makes of them is recorded in little
+PERIOD = 2_000  # elements behind which large arrays repeat, so that what XLA makes of them is recorded in little
 
 
 def numbers(*shape, dtype=np.float32):

@@ -139,8 +139,8 @@ def reducers() -> Iterator[SeveralDevices]:
         yield SeveralDevices(f"all-reduce by {reducer}", entry(line))
     line = "ROOT r = f32[4,8] all-reduce(x), replica_groups={{0,1,2},{3}}, to_apply=add"
     yield SeveralDevices("all-reduce with unequal groups", entry(line))
-    line = "ROOT r = f32[200,100] all-reduce(x), to_apply=add"
-    yield SeveralDevices("all-reduce of more than fits one message", entry(line, sizes="200,100"))
+    lines = ["y = f32[200,100] broadcast(x), dimensions={1}", "ROOT r = f32[200,100] all-reduce(y), to_apply=add"]
+    yield SeveralDevices("all-reduce of more than fits one message", entry(*lines, sizes="100"))
     line = "ROOT r = f32[] all-reduce(x), to_apply=add"
     yield SeveralDevices("all-reduce of a scalar", entry(line, sizes=""))
     lines = ["y = f32[4,8] negate(x)", "z = f32[3] slice(w), slice={[1:4]}"]
