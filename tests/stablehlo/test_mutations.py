@@ -131,9 +131,9 @@ def test_a_stray_sign_is_no_value():
     ("old", "new"),
     [
         ("-> tensor<f32>\n    %2 = stablehlo.pad", "-> tensoror<f32>\n    %2 = stablehlo.pad"),
-        ("dense<[1]> : tensor<1xi32>", "dense<[1]> : dense"),
+        ("dense<0> : tensor<1xi32>", "dense<0> : dense"),
         ("%3 [1:4]", "%3 [9:12]"),
-        ("dense<[1]> : tensor<1xi32>", "dense<[1]> : tensor<1x!quant.uniform<i8:f32, 0.1>>"),
+        ("dense<0> : tensor<1xi32>", "dense<0> : tensor<1x!quant.uniform<i8:f32, 0.1>>"),
     ],
 )
 def test_what_no_rule_can_use(old, new):

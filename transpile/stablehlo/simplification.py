@@ -7,7 +7,7 @@ carried, an operation that gives its operand is none, arithmetic on constants is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -53,17 +53,11 @@ def _noop(simplifier: Simplifier, operation: Operation) -> Replacement:
     return operation.operands[:1] if operation.operands[0].type == operation.results[0].type else None
 
 
-def _number_noop(number: int, *, of_floats: bool = True) -> Rule:
-    """The left operand, where the right one is this number."""
-
-    def rule(simplifier: Simplifier, operation: Operation) -> Replacement:
-        left, right = operation.operands
-        shape = _type(right)
-        if shape is None or shape.element_type.is_complex or not simplifier.is_all(right, number):
-            return None
-        return [left] if of_floats or not shape.element_type.is_floating else None
-
-    return rule
+def _plus_zero(simplifier: Simplifier, operation: Operation) -> Replacement:
+    """The left operand, where the right one is 0."""
+    left, right = operation.operands
+    shape = _type(right)
+    return [left] if shape is not None and not shape.element_type.is_complex and simplifier.is_all(right, 0) else None
 
 
 def _bits(of_zeros: int, of_ones: int) -> Rule:
@@ -80,26 +74,6 @@ def _bits(of_zeros: int, of_ones: int) -> Rule:
         return [operation.operands[of_ones]] if is_full else None
 
     return rule
-
-
-def _multiply(simplifier: Simplifier, operation: Operation) -> Replacement:
-    right = operation.operands[1]
-    shape = _type(right)
-    if shape is not None and shape.element_type.is_integral and simplifier.is_all(right, 0):
-        return [right]
-    return _times_one(simplifier, operation)
-
-
-def _xor(simplifier: Simplifier, operation: Operation) -> Replacement:
-    left, right = operation.operands
-    shape = _type(left)
-    if simplifier.is_same(left, right) and shape is not None and not shape.is_dynamic:
-        simplifier.become_constant(operation, splat(shape.element_type.dtype.type(0), shape))
-        return None
-    return _plus_nothing(simplifier, operation)
-
-
-_times_one, _plus_zero, _plus_nothing = _number_noop(1), _number_noop(0), _number_noop(0, of_floats=False)
 
 
 def _constants_right(simplifier: Simplifier, operation: Operation) -> None:
@@ -259,41 +233,6 @@ def _transpose(simplifier: Simplifier, operation: Operation) -> Replacement:
     return None
 
 
-def _concatenate(simplifier: Simplifier, operation: Operation) -> Replacement:
-    dimension = dimension_of(operation)
-    shapes = [_type(value) for value in operation.operands]
-    if not isinstance(dimension, int) or any(shape is None or not 0 <= dimension < shape.rank for shape in shapes):
-        return None
-    parts = [
-        value
-        for value, shape in zip(operation.operands, shapes, strict=True)
-        if shape is not None and (shape.dimensions[dimension] or shape.dynamic)
-    ]
-    if 0 < len(parts) < len(operation.operands):
-        operation.operands = parts
-    simplifier.flatten(operation, dimension)
-    _join_equal(simplifier, operation, dimension)
-    return _noop(simplifier, operation) if len(operation.operands) == 1 else None
-
-
-def _join_equal(simplifier: Simplifier, operation: Operation, dimension: int) -> None:
-    """Neighbours that are the same number everywhere become one constant."""
-
-    def number(value: Value) -> bytes | None:
-        array = simplifier.constant(value)
-        return array.ravel()[:1].tobytes() if is_splat_array(array) else None
-
-    runs = [list(run) for _, run in groupby(operation.operands, lambda value: number(value) or value)]
-    if len(runs) == len(operation.operands):
-        return
-    for k, run in enumerate(runs):
-        if len(run) > 1 and number(run[0]) is not None:
-            shape = _shape_of_joined(run, dimension)
-            value = splat(simplifier.constant(run[0]).ravel()[0], shape)
-            runs[k] = [simplifier.insert(operation, "constant", [], shape, {"value": value})]
-    operation.operands = [value for run in runs for value in run]
-
-
 def _slice(simplifier: Simplifier, operation: Operation) -> Replacement:
     """A part of arrays that are joined is one of those that it reaches into."""
     inner = simplifier.made.get(operation.operands[0])
@@ -340,32 +279,6 @@ def _rows_of_slice(rows: Sequence[SliceDimension]) -> dict[str, Any]:
     return {key: tuple(getattr(row, name) for row in rows) for key, name in keys.items()}
 
 
-def _gather(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """A gather from one known place is a slice."""
-    operand, indices = operation.operands
-    places = np.empty(0, np.int64) if is_empty(indices) else simplifier.constant(indices)
-    shape, result = _type(operand), _type(operation.results[0])
-    if places is None or places.ndim > 1 or shape is None or shape.is_dynamic or result is None:
-        return None
-    try:
-        read = ROWS[operation.name].read(operation.attributes)
-    except AttributeValueError:
-        return None
-    sizes, dimensions = read["slice_sizes"], read["start_index_map"]
-    if read["index_vector_dim"] or places.size != len(dimensions) or len(sizes) != shape.rank:
-        return None
-    if not set(dimensions) <= set(range(shape.rank)):
-        return None
-    starts = [0] * shape.rank
-    for dimension, place in zip(dimensions, places.ravel().tolist(), strict=True):
-        starts[dimension] = min(max(place, 0), shape.dimensions[dimension] - sizes[dimension])
-    rows = [SliceDimension(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-    part = array_of(result.element_type, sizes)
-    sliced = simplifier.insert(operation, "slice", [operand], part, _rows_of_slice(rows))
-    operation.name, operation.operands, operation.attributes = "stablehlo.reshape", [sliced], {}
-    return None
-
-
 def _conjugate(simplifier: Simplifier, operation: Operation) -> Replacement:
     """Real numbers are their own."""
     shape = _type(operation.operands[0])
@@ -380,31 +293,12 @@ def _square(simplifier: Simplifier, operation: Operation) -> Replacement:
     return None
 
 
-def _reverse(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """Dimensions of one element are the same in both orders."""
-    shape = _type(operation.operands[0])
-    dimensions = _integers(operation, "dimensions")
-    if shape is None or dimensions is None or any(not 0 <= d < shape.rank for d in dimensions):
-        return None
-    is_same = all(shape.dimensions[d] == 1 for d in dimensions) or 0 in shape.dimensions
-    return operation.operands if is_same or simplifier.is_splat(operation.operands[0]) else None
-
-
 def _part_of_complex(index: int) -> Rule:
     def rule(simplifier: Simplifier, operation: Operation) -> Replacement:
         inner = simplifier.made.get(operation.operands[0])
         return [inner.operands[index]] if inner is not None and inner.name == "stablehlo.complex" else None
 
     return rule
-
-
-def _complex(simplifier: Simplifier, operation: Operation) -> Replacement:
-    parts = [simplifier.made.get(value) for value in operation.operands]
-    names = [part.name if part is not None else "" for part in parts]
-    if names == ["stablehlo.real", "stablehlo.imag"]:
-        (left,), (right,) = (part.operands for part in parts if part is not None)
-        return [left] if left is right else None
-    return None
 
 
 def _pad(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -434,33 +328,6 @@ def _iota(simplifier: Simplifier, operation: Operation) -> Replacement:
     return None
 
 
-def _dynamic_slice(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """A slice that begins at constants has its place."""
-    given = _type(operation.operands[0])
-    sizes = _integers(operation, "slice_sizes", "sizes")
-    starts = [simplifier.constant(value) for value in operation.operands[1:]]
-    if given is None or given.dynamic or sizes is None or any(start is None for start in starts):
-        return None
-    if not len(starts) == given.rank == len(sizes):
-        return None
-    places = [
-        min(max(int(start), 0), size - part) for start, size, part in zip(starts, given.dimensions, sizes, strict=True)
-    ]
-    operation.name, operation.operands = "stablehlo.slice", operation.operands[:1]
-    rows = [SliceDimension(place, place + part) for place, part in zip(places, sizes, strict=True)]
-    operation.attributes = _rows_of_slice(rows)
-    return _noop(simplifier, operation)
-
-
-def _dynamic_update_slice(simplifier: Simplifier, operation: Operation) -> Replacement:
-    operand, update, *starts = operation.operands
-    shape = _type(update)
-    if shape is not None and not shape.dynamic and 0 in shape.dimensions:
-        return [operand]
-    is_whole = operand.type == update.type and all(simplifier.is_all(start, 0) for start in starts)
-    return [update] if is_whole else None
-
-
 def _dimension_size(simplifier: Simplifier, operation: Operation) -> Replacement:
     shape, result = _type(operation.operands[0]), _type(operation.results[0])
     dimension = dimension_of(operation)
@@ -470,29 +337,6 @@ def _dimension_size(simplifier: Simplifier, operation: Operation) -> Replacement
         size = np.array(shape.dimensions[dimension], result.element_type.dtype)
         simplifier.become_constant(operation, size)
     return None
-
-
-def _tuple_element(simplifier: Simplifier, operation: Operation) -> Replacement:
-    inner = simplifier.made.get(operation.operands[0])
-    index = _index_of(operation)
-    if inner is None or inner.name != "stablehlo.tuple" or not isinstance(index, int):
-        return None
-    return [inner.operands[index]] if 0 <= index < len(inner.operands) else None
-
-
-def _tuple(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """The elements of a tuple, in order, are the tuple."""
-    parts = [simplifier.made.get(value) for value in operation.operands]
-    elements = [part for part in parts if part is not None and part.name == "stablehlo.get_tuple_element"]
-    wholes, indices = {part.operands[0] for part in elements}, list(map(_index_of, elements))
-    is_whole = len(wholes) == 1 and indices == list(range(len(operation.operands)))
-    return list(wholes) if is_whole and {whole.type for whole in wholes} == {operation.results[0].type} else None
-
-
-def _index_of(operation: Operation) -> Any:
-    """Which element of a tuple an operation takes."""
-    words = operation.attributes.get("words", ((0,),))
-    return operation.attributes.get("index", words[0][0] if words and words[0] else 0)
 
 
 def _assertion(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -521,33 +365,23 @@ _RULES: dict[str, Rule] = {
     "stablehlo.custom_call": _assertion,
     "stablehlo.add": _plus_zero,
     "stablehlo.subtract": _subtract,
-    "stablehlo.multiply": _multiply,
     "stablehlo.and": _bits(of_zeros=1, of_ones=0),
     "stablehlo.or": _bits(of_zeros=0, of_ones=1),
-    "stablehlo.xor": _xor,
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
     "stablehlo.convert": _noop,
     "stablehlo.reduce": _reduce,
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
-    "stablehlo.gather": _gather,
-    "stablehlo.tuple": _tuple,
-    "stablehlo.reverse": _reverse,
     "chlo.conj": _conjugate,
     "chlo.square": _square,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.transpose": _transpose,
-    "stablehlo.concatenate": _concatenate,
-    "stablehlo.complex": _complex,
     "stablehlo.real": _part_of_complex(0),
     "stablehlo.imag": _part_of_complex(1),
     "stablehlo.pad": _pad,
     "stablehlo.iota": _iota,
-    "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
     "stablehlo.get_dimension_size": _dimension_size,
-    "stablehlo.get_tuple_element": _tuple_element,
 }
 _STEPS: dict[str, list[Rule]] = {}
 for _names, _step in (

@@ -192,10 +192,6 @@ class Simplifier:
         array = self.constants.get(value)
         return array is not None and is_splat_array(array) and bool(array.ravel()[0] == number)
 
-    def is_splat(self, value: Value) -> bool:
-        """Tell whether a value is known to be one number everywhere."""
-        return is_splat_array(self.constant(value))
-
     def is_same(self, left: Value, right: Value) -> bool:
         """Tell whether two values are one, or equal constants."""
         if left is right:
@@ -254,19 +250,6 @@ class Simplifier:
         """Tell whether an operation is a loop whose condition is always false."""
         returned = loop.regions[0].returned if loop.name == "stablehlo.while" else ()
         return len(returned) == 1 and self.is_all(self.final(returned[0]), 0)
-
-    def flatten(self, operation: Operation, dimension: int) -> None:
-        """Take in what an operand joins along the same dimension, where nothing else needs it."""
-        operands: list[Value] = []
-        for value in operation.operands:
-            inner = self.made.get(value)
-            is_joined = inner is not None and inner.name == operation.name and self.uses.get(value) == 1
-            if inner is not None and is_joined and dimension_of(inner) == dimension:
-                operands += inner.operands
-            else:
-                operands.append(value)
-        if len(operands) > len(operation.operands):
-            operation.operands = operands
 
     def without_invariants(self, loop: Operation) -> bool:
         """What the body hands back as it was, is seen from outside instead. Tells whether there was any."""
@@ -329,25 +312,11 @@ def _remove_unused(region: Region, needed: set[Value]) -> None:
         if needed.isdisjoint(operation.results) and _is_pure(operation):
             continue
         if operation.regions:
-            if operation.name == "stablehlo.sort":
-                _drop_unused(operation, needed)
             for inner in operation.regions:
                 _remove_unused(inner, needed)
         kept.append(operation)
         needed.update(operation.operands)
     region.operations = kept[::-1]
-
-
-def _drop_unused(sort: Operation, needed: set[Value]) -> None:
-    """Take away the arrays that are only moved along, if nothing needs them in their new order."""
-    (comparator,) = sort.regions
-    compared = {value for operation in walk(comparator.operations) for value in operation.operands}
-    pairs = list(zip(comparator.arguments[::2], comparator.arguments[1::2], strict=False))
-    rows = list(zip(sort.operands, sort.results, pairs, strict=False))
-    kept = [row for row in rows if row[1] in needed or not compared.isdisjoint(row[2])]
-    if len(kept) < len(rows) == len(sort.results):
-        sort.operands, sort.results = [row[0] for row in kept], [row[1] for row in kept]
-        comparator.arguments = [value for row in kept for value in row[2]]
 
 
 def _is_pure(operation: Operation) -> bool:

@@ -30,8 +30,8 @@ module @m {
     %line = stablehlo.broadcast_in_dim %square, dims = [0, 2] : (tensor<3x3xf32>) -> tensor<3x1x3xf32>
     %once = stablehlo.transpose %line, dims = [0, 2, 1] : (tensor<3x1x3xf32>) -> tensor<3x3x1xf32>
     %twice = stablehlo.transpose %once, dims = [1, 2, 0] : (tensor<3x3x1xf32>) -> tensor<3x1x3xf32>
-    %one = stablehlo.constant dense<1.0> : tensor<f32>
-    %again = stablehlo.constant dense<1.0> : tensor<f32>
+    %one = stablehlo.constant dense<3.0> : tensor<f32>
+    %again = stablehlo.constant dense<3.0> : tensor<f32>
     %loop:3 = stablehlo.while(%k = %i, %p = %one, %q = %half) : tensor<i32>, tensor<f32>, tensor<f32>
     cond {
       %more = stablehlo.compare LT, %k, %six : (tensor<i32>, tensor<i32>) -> tensor<i1>

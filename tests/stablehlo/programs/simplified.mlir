@@ -35,65 +35,53 @@ module @m {
     return %1, %2 : tensor<2x4x3xi32>, tensor<1x3xi32>
   }
   func.func @neutral(%c: tensor<2xcomplex<f32>>, %p: tensor<2xi1>, %i: tensor<2xi32>) -> (tensor<2xcomplex<f32>>,
-      tensor<2xi1>, tensor<2xi1>, tensor<2xi32>, tensor<2xi1>) {
+      tensor<2xi1>, tensor<2xi1>) {
     %one = stablehlo.constant dense<(1.0, 0.0)> : tensor<2xcomplex<f32>>
     %0 = stablehlo.multiply %c, %one : tensor<2xcomplex<f32>>
     %false = stablehlo.constant dense<false> : tensor<2xi1>
     %1 = stablehlo.add %p, %false : tensor<2xi1>
-    %2 = stablehlo.xor %p, %false : tensor<2xi1>
-    %3 = stablehlo.xor %i, %i : tensor<2xi32>
     %three = stablehlo.constant dense<3> : tensor<2xi32>
     %4 = stablehlo.compare LT, %three, %i : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
-    return %0, %1, %2, %3, %4 : tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xi1>, tensor<2xi32>, tensor<2xi1>
+    return %0, %1, %4 : tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xi1>
   }
   func.func @moved(%p: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf32>, %c: tensor<2xf32>) -> (tensor<2xf32>, tensor<3xf32>,
-      tensor<f32>, tensor<2xf32>, tensor<8xf32>) {
+      tensor<2xf32>) {
     %0 = stablehlo.not %p : tensor<i1>
     %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<i1>) -> tensor<2xi1>
     %2 = stablehlo.select %1, %a, %b : tensor<2xi1>, tensor<2xf32>
     %3 = stablehlo.concatenate %a, %b, %c, dim = 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
     %4 = stablehlo.slice %3 [1:4] : (tensor<6xf32>) -> tensor<3xf32>
-    %5 = stablehlo.constant dense<[1]> : tensor<1xi32>
-    %6 = "stablehlo.gather"(%a, %5) <{
-      dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0]>,
-      slice_sizes = array<i64: 1>}> : (tensor<2xf32>, tensor<1xi32>) -> tensor<f32>
-    %7:2 = "stablehlo.sort"(%a, %b) <{dimension = 0 : i64, is_stable = true}> ({
-    ^bb0(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>, %w: tensor<f32>):
+    %7 = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
       %13 = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %13 : tensor<i1>
-    }) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
-    %8 = stablehlo.constant dense<0.0> : tensor<3xf32>
-    %9 = stablehlo.constant dense<0.0> : tensor<3xf32>
-    %10 = stablehlo.concatenate %8, %9, %c, dim = 0 : (tensor<3xf32>, tensor<3xf32>, tensor<2xf32>) -> tensor<8xf32>
+    }) : (tensor<2xf32>) -> tensor<2xf32>
     %11 = stablehlo.constant dense<false> : tensor<i1>
-    %12 = stablehlo.while(%k = %7#0) : tensor<2xf32>
+    %12 = stablehlo.while(%k = %7) : tensor<2xf32>
     cond {
       stablehlo.return %11 : tensor<i1>
     } do {
       %14 = stablehlo.add %k, %k : tensor<2xf32>
       stablehlo.return %14 : tensor<2xf32>
     }
-    return %2, %4, %6, %12, %10 : tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<2xf32>, tensor<8xf32>
+    return %2, %4, %12 : tensor<2xf32>, tensor<3xf32>, tensor<2xf32>
   }
-  func.func @empty(%a: tensor<0xf32>, %b: tensor<3xf32>, %c: tensor<f32>) -> (tensor<3xf32>, tensor<f32>, tensor<3xf32>,
-      tensor<0xf32>) {
-    %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<0xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.func @empty(%a: tensor<0xf32>, %c: tensor<f32>) -> (tensor<f32>, tensor<3xf32>, tensor<0xf32>) {
     %1 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [0] : (tensor<0xf32>, tensor<f32>) -> tensor<f32>
     %2 = stablehlo.pad %a, %c, low = [1], high = [2], interior = [0] : (tensor<0xf32>, tensor<f32>) -> tensor<3xf32>
     %3 = stablehlo.negate %a : tensor<0xf32>
-    return %0, %1, %2, %3 : tensor<3xf32>, tensor<f32>, tensor<3xf32>, tensor<0xf32>
+    return %1, %2, %3 : tensor<f32>, tensor<3xf32>, tensor<0xf32>
   }
   func.func @main(%c: tensor<2xcomplex<f32>>, %p: tensor<2xi1>, %i: tensor<2xi32>, %q: tensor<i1>, %a: tensor<2xf32>,
-      %e: tensor<0xf32>, %b: tensor<3xf32>, %n: tensor<f32>) -> (tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<f32>) {
+      %e: tensor<0xf32>, %n: tensor<f32>) -> (tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xf32>) {
     %0:13 = call @constants() : () -> (tensor<1xi32>, tensor<2xi32>, tensor<1xi32>, tensor<2xi1>, tensor<4xf32>,
       tensor<3xi32>, tensor<2xi32>, tensor<i32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<i32>, tensor<i1>)
     %1:2 = call @lines() : () -> (tensor<2x4x3xi32>, tensor<1x3xi32>)
-    %2:5 = call @neutral(%c, %p, %i) : (tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xi32>) -> (tensor<2xcomplex<f32>>,
-      tensor<2xi1>, tensor<2xi1>, tensor<2xi32>, tensor<2xi1>)
-    %3:5 = call @moved(%q, %a, %a, %a) : (tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>,
-      tensor<3xf32>, tensor<f32>, tensor<2xf32>, tensor<8xf32>)
-    %4:4 = call @empty(%e, %b, %n) : (tensor<0xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<3xf32>, tensor<f32>,
-      tensor<3xf32>, tensor<0xf32>)
-    return %2#0, %2#1, %3#2 : tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<f32>
+    %2:3 = call @neutral(%c, %p, %i) : (tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xi32>) -> (tensor<2xcomplex<f32>>,
+      tensor<2xi1>, tensor<2xi1>)
+    %3:3 = call @moved(%q, %a, %a, %a) : (tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>,
+      tensor<3xf32>, tensor<2xf32>)
+    %4:3 = call @empty(%e, %n) : (tensor<0xf32>, tensor<f32>) -> (tensor<f32>, tensor<3xf32>, tensor<0xf32>)
+    return %2#0, %2#1, %3#2 : tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<2xf32>
   }
 }
