@@ -110,7 +110,7 @@ def on_host(x: Any) -> Any:
 class Mailbox:
     """The network of one device, with what others have sent and it has not taken."""
 
-    post: Callable[..., None]  # sends an array that may change afterwards; never waits
+    post: Callable[..., None]  # sends an array that may change afterwards
     require_reachable: Callable[..., None]  # raises ReplicaError if nothing can arrive
 
     def __init__(self, device: int, changed: threading.Condition) -> None:
@@ -155,8 +155,12 @@ class Mailbox:
             self.waiting_for = peer, tag, is_there
             while not is_there():
                 self.require_reachable(peer, tag, begun)
-                self.changed.wait(0.2)
+                self.await_change(peer)
             self.waiting_for = None
+
+    def await_change(self, peer: int) -> None:
+        """Wait for a message, or for a moment."""
+        self.changed.wait(0.2)
 
     def require_all_taken(self) -> None:
         """Raise ReplicaMismatch if a message was never taken."""

@@ -5,6 +5,7 @@ sections of these names.
 dispatch to other array libraries (``__array_function__``): arrays stay on their device.
 """
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -59,6 +60,14 @@ def combination(combine: Combine, arrays: Sequence[Any]) -> Any:
     return total[()] if total.base is None else total.copy()[()]
 
 
+def combine_into(out: Any, combine: Combine, arrays: Sequence[Any]) -> None:
+    """Store the combination of arrays, if possible without memory in between."""
+    if isinstance(combine, np.ufunc) and len(arrays) > 1:
+        reduce(partial(combine, out=out), arrays)
+    else:
+        out[...] = reduce(combine, arrays)
+
+
 class AllReduce(Replica):
     def all_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
@@ -72,8 +81,13 @@ class AllReduce(Replica):
         if missing := -x.size % len(self.members(groups)):
             flat = np.concatenate([flat, flat[:missing]])
         each = self.exchanged(SHARDS_LISTED, flat, 0, groups, channel)
-        own = combination(combine, each)
-        whole = self.exchanged(WHOLE_JOINED, own, 0, groups, channel)
+        whole = np.empty_like(flat)
+        places = divided(whole, self.members(groups))
+        own = places.pop(self.device)
+        combine_into(own, combine, each)
+        line = sys._getframe(1).f_lineno
+        tag = tag_of("all_reduce", own.dtype, own.shape, channel, line)
+        self.network.prepared(dict.fromkeys(places, own), places, tag, False)()
         return whole[: x.size].reshape(x.shape)
 
 

@@ -7,16 +7,19 @@ distributed's own comms take seven times as long.
 """
 
 import asyncio
+import io
 import json
+import selectors
 import socket
+import ssl
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 from distributed import get_worker
@@ -35,11 +38,13 @@ from .replica import (
 )
 
 LONGEST_HEAD = 1 << 13  # bytes
-RECEIVED_AT_ONCE = 1 << 24  # bytes
+LENGTH = 4  # bytes of the length of a head
+RECEIVED_AT_ONCE = 1 << 16  # bytes, at most, that are copied to where they belong
 SENT_AT_ONCE = 1 << 15  # bytes, at most, of an array that is copied behind its head
 # Linux's limit on how long sent data may stay unreceived. Dask gives up a connection
 # after half a minute, but a worker receives nothing while a library holds the GIL.
 TCP_USER_TIMEOUT = 18
+NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
 ENDED = "has ended"  # the last message of a replica that has not failed
 
 
@@ -47,22 +52,48 @@ class ReplicaLost(ReplicaError):
     """A replica for which others wait is gone."""
 
 
+class Incoming(io.RawIOBase):
+    """What arrives on a socket that does not block."""
+
+    def __init__(self, end: Any) -> None:
+        self.end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, memory: Any) -> int | None:
+        """Receive what is there: 0 bytes at the end, None if nothing is."""
+        try:
+            count: int = self.end.recv_into(memory)
+        except NOT_NOW:
+            return None
+        return count
+
+
 class WorkerEndpoint(Mailbox):
     """The place of one replica on its worker. It has a connection to each other replica
-    for sending, and one from each, whose messages a thread delivers.
+    for sending, and one from each. The replica's thread receives while it waits.
 
-    A message is a line of JSON and the bytes of an array; nothing is unpickled.
+    A message is the length of a head, the head in JSON, and the bytes of an array;
+    nothing is unpickled.
     """
 
     def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
         super().__init__(device, threading.Condition())
         self.token, self.timeout, self.has_ended = token, timeout, False
-        self.others = [peer for peer in range(count) if peer != device]
+        self.others = [(device + k) % count for k in range(1, count)]
         self.worker: Any = get_worker()
         self.task: Any = None  # of the scheduler, which runs this replica
         self.loop, self.over = self.worker.loop.asyncio_loop, asyncio.Event()
+        # A replica that never runs closes its connections, too.
+        finalize(self, set_soon, self.loop, self.over).atexit = False
         self.outgoing: dict[int, Any] = {}  # sockets, by device
         self.incoming: dict[int, Any] = {}
+        self.selector = selectors.DefaultSelector()
+        self.receivers: dict[int, Iterator[bool]] = {}
+        # Heads that were sent and received: programs repeat them.
+        self.heads: dict[Any, bytes] = {}
+        self.said: dict[bytes, Any] = {}
         # Memory for the next array of a device; devices of which one is arriving.
         self.places: dict[int, Any] = {}
         self.arriving: set[int] = set()
@@ -80,9 +111,11 @@ class WorkerEndpoint(Mailbox):
             endpoint = endpoints.get((token, device))
             if endpoint is not None and endpoint.expects(source):
                 await comm.write("welcome")
-                delivered = endpoint.deliver_from(source, end or taken_over(comm))
+                over, end = endpoint.over, end or taken_over(comm)
+                endpoint.add(endpoint.incoming, source, end)
                 del endpoint  # which would stay alive
-                await delivered.wait()
+                await over.wait()
+                end.close()
             comm.abort()
             return Status.dont_reply
 
@@ -106,13 +139,10 @@ class WorkerEndpoint(Mailbox):
             await comm.write({"op": "join_replica", "reply": False, **names})
             await comm.read()  # "welcome": before, nothing else may be sent
             end = end or taken_over(comm)
-            end.settimeout(0.2)
         except Exception as error:
             self.lose(peer, f"cannot be reached at {address} ({error})")
             return
-        with self.changed:
-            self.outgoing[peer] = end
-            self.changed.notify_all()
+        self.add(self.outgoing, peer, end)
         await self.over.wait()
         end.close()
         comm.abort()
@@ -122,54 +152,12 @@ class WorkerEndpoint(Mailbox):
         is_other = source in self.others and source not in self.incoming
         return is_other and not self.over.is_set()
 
-    def deliver_from(self, peer: int, end: Any) -> asyncio.Event:
-        """Start to deliver a peer's messages; the event tells of their end."""
-        end.settimeout(None)
-        delivered, stream = asyncio.Event(), end.makefile("rb")
+    def add(self, ends: dict[int, Any], peer: int, end: Any) -> None:
+        """Let the replica's thread have a connection."""
+        end.setblocking(False)
         with self.changed:
-            self.incoming[peer] = end
+            ends[peer] = end
             self.changed.notify_all()
-        threading.Thread(
-            target=self.receive, args=(peer, stream, delivered), daemon=True
-        ).start()
-        return delivered
-
-    # -- on a thread for each peer
-
-    def receive(self, peer: int, stream: Any, delivered: asyncio.Event) -> None:
-        """Deliver the messages of a peer, until it has ended."""
-        kind: type[ReplicaError] = ReplicaLost
-        reason = "was lost"
-        try:
-            while line := stream.readline(LONGEST_HEAD):
-                head = json.loads(line)
-                if isinstance(head, str):
-                    kind = ReplicaMismatch if head == ENDED else ReplicaStopped
-                    reason = head
-                    break
-                tag, channel, dtype, shape = head
-                with self.changed:
-                    self.arriving.add(peer)
-                    place = self.places.pop(peer, None) if channel is None else None
-                if place is None or (place.dtype, [*place.shape]) != (dtype, shape):
-                    place = np.empty(shape, dtype)
-                octets = octets_of(place)
-                while octets:
-                    count = stream.readinto(octets[:RECEIVED_AT_ONCE])
-                    if count == 0:
-                        raise ConnectionResetError
-                    octets, self.moved[peer] = octets[count:], time.monotonic()
-                with self.changed:
-                    self.arriving.remove(peer)
-                    array = place if place.ndim else place[()]
-                    self.deliver(peer, array, tag, channel)
-        except OSError:
-            pass
-        except Exception as error:  # a message can be anything
-            reason = f"sent what is no array ({error!r})"
-        self.lose(peer, reason, kind)
-        with suppress(RuntimeError):  # the worker has gone
-            self.loop.call_soon_threadsafe(delivered.set)
 
     def lose(self, peer: int, why: str, kind: type[ReplicaError] = ReplicaLost) -> None:
         """Record that a peer sends no more; the first reason stands."""
@@ -179,36 +167,123 @@ class WorkerEndpoint(Mailbox):
 
     # -- on the replica's thread
 
+    def receiver(self, peer: int) -> Iterator[bool]:
+        """Deliver the messages of a peer, until it has ended. Yields True after each,
+        and False if nothing more has arrived.
+        """
+        kind: type[ReplicaError] = ReplicaLost
+        reason = "was lost"
+        stream = io.BufferedReader(Incoming(self.incoming[peer]), RECEIVED_AT_ONCE)
+        size = bytearray(LENGTH)
+        try:
+            while True:
+                yield from self.filled(size, peer, stream)
+                if (length := int.from_bytes(size)) > LONGEST_HEAD:
+                    raise ValueError(f"a head of {length} bytes")
+                head = bytearray(length)
+                yield from self.filled(head, peer, stream)
+                said = self.parsed(bytes(head))
+                if isinstance(said, str):
+                    kind = ReplicaMismatch if said == ENDED else ReplicaStopped
+                    reason = said
+                    break
+                tag, channel, dtype, shape = said
+                place = self.places.pop(peer, None) if channel is None else None
+                if place is None or (place.dtype, place.shape) != (dtype, shape):
+                    place = np.empty(shape, dtype)
+                self.arriving.add(peer)
+                yield from self.filled(octets_of(place), peer, stream)
+                self.arriving.remove(peer)
+                self.deliver(peer, place if place.ndim else place[()], tag, channel)
+                yield True
+        except OSError:
+            pass
+        except Exception as error:  # a message can be anything
+            reason = f"sent what is no array ({error!r})"
+        self.lose(peer, reason, kind)
+
+    def parsed(self, head: bytes) -> Any:
+        """Return what a head says: how the peer has ended, or the tag, channel, dtype
+        and shape of an array.
+        """
+        if head not in self.said:
+            said = json.loads(head)
+            if not isinstance(said, str):
+                tag, channel, dtype, shape = said
+                said = tag, channel, np.dtype(dtype), tuple(shape)
+            self.said[head] = said
+        return self.said[head]
+
+    def filled(self, memory: Any, peer: int, stream: Any) -> Iterator[bool]:
+        """Fill memory with what a peer sends; yields False if nothing has arrived."""
+        rest = memoryview(memory)
+        while rest:
+            count = stream.readinto1(rest)
+            if count:
+                rest, self.moved[peer] = rest[count:], time.monotonic()
+            elif count is None:
+                yield False
+            else:
+                raise ConnectionResetError
+
+    def receive(self, peer: int) -> bool:
+        """Receive from a peer; return whether a message was delivered."""
+        delivered = next(self.receivers[peer], None)
+        if delivered is None:
+            del self.receivers[peer]
+            self.selector.unregister(self.incoming[peer])
+        return bool(delivered)
+
+    def await_change(self, peer: int) -> None:
+        """Receive the next message of a peer, or else what arrives from any."""
+        if not self.receivers:
+            super().await_change(peer)
+        elif peer not in self.receivers or not self.receive(peer):
+            self.receive_from_any()
+
+    def receive_from_any(self) -> None:
+        """Wait until something has arrived, or can be sent, and receive it."""
+        for key, _ in self.selector.select(0.2):
+            if key.data in self.receivers:
+                self.receive(key.data)
+
     def exchange(self, send: Arrays, into: Arrays, tag: str) -> None:
-        """Exchange arrays; those that arrive later than this call are received in their
+        """Exchange arrays; those that have not begun to arrive are received in their
         places.
         """
-        with self.changed:
-            for peer, place in into.items():
-                is_next = peer not in self.arriving and not self.messages[peer, None]
-                if is_next and place.flags.c_contiguous:
-                    self.places[peer] = place
-        super().exchange(send, into, tag)
+        for peer, place in into.items():
+            is_next = peer not in self.arriving and not self.messages[peer, None]
+            if is_next and place.flags.c_contiguous:
+                self.places[peer] = place
+        # Each replica begins with the next one, so that not all send to the same.
+        order = [peer for peer in (*self.others, self.device) if peer in send]
+        super().exchange({peer: send[peer] for peer in order}, into, tag)
 
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
         if peer == self.device:
             self.deliver(peer, array.copy(), tag, channel)
             return
-        head = message((tag, channel, str(array.dtype), array.shape))
+        says = tag, channel, array.dtype, array.shape
+        if says not in self.heads:
+            self.heads[says] = message((tag, channel, str(array.dtype), array.shape))
+        head = self.heads[says]
         octets = octets_of(np.ascontiguousarray(array))
         is_long = len(octets) > SENT_AT_ONCE
         for part in (head, octets) if is_long else (head + octets,):
             self.send(peer, part, tag)
 
     def send(self, peer: int, octets: Any, tag: str) -> None:
-        """Send bytes to a peer, whose thread receives them at any time."""
-        rest, begun = memoryview(octets), time.monotonic()
+        """Send bytes to a peer, and receive from others while it takes them."""
+        rest, begun, end = memoryview(octets), time.monotonic(), self.outgoing[peer]
         while rest:
             try:
-                rest = rest[self.outgoing[peer].send(rest) :]
+                rest = rest[end.send(rest) :]
                 begun = time.monotonic()
-            except TimeoutError:
+            except NOT_NOW:
                 self.require_reachable(peer, tag, begun)
+                self.selector.register(end, selectors.EVENT_WRITE)
+                self.receive_from_any()
+                self.selector.unregister(end)
             except OSError:
                 return  # the last message of the peer tells why
 
@@ -253,6 +328,9 @@ class WorkerEndpoint(Mailbox):
             for peer in self.others:
                 for links in (self.outgoing, self.incoming):
                     self.wait(partial(links.get, peer), peer, "its beginning")
+            for peer, end in self.incoming.items():
+                self.receivers[peer] = self.receiver(peer)
+                self.selector.register(end, selectors.EVENT_READ, peer)
             g = program.group(self.device, *program.sizes, self)
             g.snapshots = snapshots
             results = program.body(g, *arguments, **feeds)
@@ -273,11 +351,16 @@ class WorkerEndpoint(Mailbox):
                     end.send(message("failed"))
             raise
         finally:
-            for end in list(self.incoming.values()):
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)  # its thread ends
-            self.loop.call_soon_threadsafe(self.over.set)
+            self.selector.close()
+            self.receivers.clear()
+            set_soon(self.loop, self.over)
         return results if keeper is None else left_here(self.worker, results, keeper)
+
+
+def set_soon(loop: Any, event: asyncio.Event) -> None:
+    """Set an event of a worker's loop, from another thread."""
+    with suppress(RuntimeError):  # the worker has gone
+        loop.call_soon_threadsafe(event.set)
 
 
 def taken_over(comm: Any) -> Any:
@@ -290,8 +373,9 @@ def taken_over(comm: Any) -> Any:
 
 
 def message(head: Any) -> bytes:
-    """Return the beginning of a message: a line of JSON."""
-    return json.dumps(head).encode() + b"\n"
+    """Return the beginning of a message: the length of the head, and the head."""
+    text = json.dumps(head).encode()
+    return len(text).to_bytes(LENGTH) + text
 
 
 def octets_of(array: Any) -> Any:
