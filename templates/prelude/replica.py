@@ -65,10 +65,9 @@ class Replica:
     def exchanged(
         self, layout: Any, x: Any, axis: int, groups: Any, channel: Channel
     ) -> Any:
-        """Exchange arrays, and return what arrives: an array of the caller's own, or a
-        list of views. A ``layout`` returns, of an array, the part for each device, the
-        place of what each sends, and the array or list of these places. The memory of
-        a short array is kept for the next call at the same line.
+        """Exchange arrays; return what arrives, as a new array or a list of views. Of
+        an array, ``layout`` returns the part for each device, the place of what each
+        sends, and all places. Short arrays keep their memory for calls at this line.
         """
         call = sys._getframe(2)
         key = layout, call.f_lasti, id(call.f_code), axis, channel, x.dtype, x.shape
@@ -155,12 +154,8 @@ class Mailbox:
             self.waiting_for = peer, tag, is_there
             while not is_there():
                 self.require_reachable(peer, tag, begun)
-                self.await_change(peer)
+                self.changed.wait(0.2)
             self.waiting_for = None
-
-    def await_change(self, peer: int) -> None:
-        """Wait for a message, or for a moment."""
-        self.changed.wait(0.2)
 
     def require_all_taken(self) -> None:
         """Raise ReplicaMismatch if a message was never taken."""

@@ -5,7 +5,6 @@ sections of these names.
 dispatch to other array libraries (``__array_function__``): arrays stay on their device.
 """
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -27,9 +26,7 @@ def divided(x: Any, members: Collection[int], axis: int = 0) -> dict[int, Any]:
 def in_group(
     is_divided: bool, is_joined: bool, g: Replica, x: Any, axis: int, groups: Groups
 ) -> Any:
-    """Return the layout in which the members of a group send each other the whole array
-    or its parts along an axis. What arrives is joined along the axis, or listed.
-    """
+    """Return the layout that swaps arrays, or their parts, to be joined or listed."""
     members = g.members(groups)
     send = divided(x, members, axis) if is_divided else dict.fromkeys(members, x)
     own = send[g.device]
@@ -60,14 +57,6 @@ def combination(combine: Combine, arrays: Sequence[Any]) -> Any:
     return total[()] if total.base is None else total.copy()[()]
 
 
-def combine_into(out: Any, combine: Combine, arrays: Sequence[Any]) -> None:
-    """Store the combination of arrays, if possible without memory in between."""
-    if isinstance(combine, np.ufunc) and len(arrays) > 1:
-        reduce(partial(combine, out=out), arrays)
-    else:
-        out[...] = reduce(combine, arrays)
-
-
 class AllReduce(Replica):
     def all_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
@@ -77,17 +66,16 @@ class AllReduce(Replica):
             each = self.exchanged(WHOLE_LISTED, x, 0, groups, channel)
             return combination(combine, each)
         # Each member combines a shard, so it sends at most twice the array.
-        flat = x.reshape(-1)
-        if missing := -x.size % len(self.members(groups)):
+        flat, members = x.reshape(-1), self.members(groups)
+        if missing := -x.size % len(members):
             flat = np.concatenate([flat, flat[:missing]])
         each = self.exchanged(SHARDS_LISTED, flat, 0, groups, channel)
-        whole = np.empty_like(flat)
-        places = divided(whole, self.members(groups))
-        own = places.pop(self.device)
-        combine_into(own, combine, each)
-        line = sys._getframe(1).f_lineno
-        tag = tag_of("all_reduce", own.dtype, own.shape, channel, line)
-        self.network.prepared(dict.fromkeys(places, own), places, tag, False)()
+        places = divided(whole := np.empty_like(flat), members)
+        send = dict.fromkeys(members, own := places[self.device])
+        if isinstance(combine, np.ufunc):
+            combine = partial(combine, out=own)  # needs no other memory
+        own[...] = reduce(combine, each)
+        self.exchanged(lambda *_: (send, places, whole), flat, 0, groups, channel)
         return whole[: x.size].reshape(x.shape)
 
 
@@ -161,7 +149,7 @@ class CollectiveReduce(Replica):
 
 class Channels(Replica):
     def send(self, x: Any, channel: int, pairs: Routes) -> None:
-        """Send ``x`` to this device's targets in ``pairs``, without waiting."""
+        """Send ``x`` to this device's targets in ``pairs``."""
         tag = tag_of("transfer", x.dtype, x.shape, channel)
         for source, target in pairs:
             if source == self.device:

@@ -188,9 +188,7 @@ class Ranks:
 
 
 def messages_of(array: Any) -> list[Any]:
-    """Return a contiguous array, or parts of its memory, for one message each."""
-    if array.nbytes <= LONGEST:
-        return [array] if array.size else []
+    """Return the parts of a contiguous array's memory, for one message each."""
     whole = array.reshape(-1).view(np.uint8)
     return [whole[start : start + LONGEST] for start in range(0, whole.size, LONGEST)]
 

@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -234,12 +234,14 @@ class WorkerEndpoint(Mailbox):
             self.selector.unregister(self.incoming[peer])
         return bool(delivered)
 
-    def await_change(self, peer: int) -> None:
-        """Receive the next message of a peer, or else what arrives from any."""
-        if not self.receivers:
-            super().await_change(peer)
-        elif peer not in self.receivers or not self.receive(peer):
-            self.receive_from_any()
+    def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
+        begun = time.monotonic()
+        if not self.receivers:  # connections are made
+            super().wait(is_there, peer, tag)
+        while not is_there():
+            self.require_reachable(peer, tag, begun)
+            if peer not in self.receivers or not self.receive(peer):
+                self.receive_from_any()
 
     def receive_from_any(self) -> None:
         """Wait until something has arrived, or can be sent, and receive it."""
