@@ -72,6 +72,8 @@ def _to_answer(module: HloModule, found: Fingerprint) -> Any:
     answer = {"name": module.source.name, "text": placed(print_module(module), places), "trees": _plain(module.trees)}
     if module.constant_names:
         answer["constant_names"] = dict(module.constant_names)
+    if module.loop_paths:
+        answer["loop_paths"] = {name: [*paths] for name, paths in module.loop_paths.items()}
     again = _of_answer(answer, found)
     return answer if _same(again, module) else module
 
@@ -80,7 +82,7 @@ def _same(again: HloModule, module: HloModule) -> bool:
     return (
         print_module(again) == print_module(module)
         and (again.trees, again.sources) == (module.trees, module.sources)
-        and again.constant_names == module.constant_names
+        and (again.constant_names, again.loop_paths) == (module.constant_names, module.loop_paths)
         and not module.host_functions
     )
 
@@ -90,7 +92,9 @@ def _of_answer(answer: Mapping[str, Any], found: Fingerprint) -> HloModule:
     module = parse_module(source)
     sources = frontend._sources(frontend._files_of_function(module.stack_frames))
     names = answer.get("constant_names", {})
-    return replace(module, sources=sources, trees=_object(answer["trees"]), constant_names=names)
+    paths = {name: tuple(each) for name, each in answer.get("loop_paths", {}).items()}
+    trees = _object(answer["trees"])
+    return replace(module, sources=sources, trees=trees, constant_names=names, loop_paths=paths)
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,7 @@ from ..hlo.source import SourceText
 from .held_leaves import jitted
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
+from .loop_paths import loop_paths
 from .manual_computations import of_one_device
 from .token_arguments import without_tokens
 from .trees import trees_of
@@ -77,8 +78,10 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
 
 def lowered(function: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
     """Return the module of a result of ``jax.jit``, as :func:`lower` does, and its ``jax.stages.Lowered``."""
-    found = function.lower(*example_args, **example_kwargs)
-    return of_lowered(found, getattr(function, "__name__", "jax function")), found
+    traced = function.trace(*example_args, **example_kwargs)
+    found = traced.lower()
+    module = of_lowered(found, getattr(function, "__name__", "jax function"))
+    return replace(module, loop_paths=loop_paths(required_jax(), module, traced.jaxpr)), found
 
 
 def of_lowered(lowered: Any, name: str) -> HloModule:

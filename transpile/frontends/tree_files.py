@@ -24,6 +24,8 @@ def trees_as_json(module: HloModule) -> str:
     constants.
     """
     record: dict[str, Any] = {"constants": dict(module.constant_names)}
+    if module.loop_paths:
+        record["loops"] = dict(module.loop_paths)
     if (trees := module.trees) is not None:
         record |= asdict(replace(trees, results=None, nameless=frozenset()))
         record |= {"nameless": sorted(trees.nameless), "results": _coded(trees.results)}
@@ -43,7 +45,8 @@ def with_trees_beside(module: HloModule, path: Path) -> HloModule:
     try:
         record = json.loads(text)
         trees = _read(record, len(module.entry.parameters)) if "results" in record else None
-        return replace(module, trees=trees, constant_names=_names(record["constants"]))
+        loops = {str(name): tuple(map(str, paths)) for name, paths in record.get("loops", {}).items()}
+        return replace(module, trees=trees, constant_names=_names(record["constants"]), loop_paths=loops)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(Diagnostic("XP725", f"{place} has no trees of {path.name}: {error}")) from error
 

@@ -236,6 +236,7 @@ class HloModule:
     layout: Any = None  # how whole arrays are sharded among devices (:class:`.shardings.ShardLayout`), if known
     trees: Trees | None = None  # the pytrees of the traced function, if known
     constant_names: Mapping[str, str] = field(default_factory=_empty)  # by the hash of their bytes, if known
+    loop_paths: Mapping[str, tuple[str, ...]] = field(default_factory=_empty)  # by the name of a loop: what it carries
     host_functions: tuple[Any, ...] = ()  # Python callbacks of the tracing process, by their numbers in the text
     stored: tuple[tuple[str, Any], ...] = ()  # names and arrays of the last parameters, loaded from a file
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, if the program came with those of one run

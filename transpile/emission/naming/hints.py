@@ -290,7 +290,21 @@ class WantedNames:
 
     def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return the author's names of the carried values and the stacked outputs, or names after gradients."""
-        return self._of_author(node, loop) or self._of_cotangents(node, loop) | self._of_gradients(node, loop)
+        own = self._of_author(node, loop) or self._of_cotangents(node, loop) | self._of_gradients(node, loop)
+        return own | self._of_paths(node, loop)
+
+    def _of_paths(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return the names of carried values and stacked outputs by their paths in the traced step."""
+        names, origin = self.writer.source_names, self.writer.graph.origins.get(node)
+        paths = names.loop_paths.get(origin.name, ()) if origin is not None and origin.opcode == "while" else ()
+        if origin is None or not paths:
+            return {}
+        words = names.functions.traced(origin, paths)
+        telling = {k: word for k, word in words.items() if not (is_empty_word(word) and paths[k].isidentifier())}
+        found = {carry: telling[carry.element] for carry in loop.carries if carry.element in telling}
+        stores = {store.carry for store in loop.stores}
+        own = {word for carry, word in found.items() if carry not in stores}
+        return {carry: plural(word) if carry in stores and word in own else word for carry, word in found.items()}
 
     def _of_cotangents(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return the names of the gradients of carries that the transpose of an author's scan carries."""

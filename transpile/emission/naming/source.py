@@ -85,6 +85,7 @@ class SourceNames:
     def __init__(self, module: HloModule) -> None:
         self.program_name = module.name.removeprefix("jit_")
         self.chains = CallChains(module)
+        self.loop_paths = module.loop_paths
         self.has_own_lines = has_own_lines(module)
         self.targets: Targets = {}  # from statements
         self.hints: Targets = {}  # also from keywords, keys, attributes, tuples and lambdas

@@ -7,6 +7,7 @@ because the order in HLO is not the author's.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -21,6 +22,12 @@ from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
 # number of counters that JAX may carry before it; the stacked outputs of a scan come after it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
 
+Way = tuple[str, ...]  # a parameter, then keys: ("state", "position", "mu")
+
+_PART = re.compile(r"\w+", re.ASCII)
+_LONGEST = 24  # characters of a name of several keys, unless one key is not unique
+_RESULT = "result["  # what the step of a scan gives to be stacked
+
 # The parameters of JAX's own functions, whose files are not those of the author.
 _OF_JAX = {
     "_randint": ("key", "minval", "maxval"),
@@ -34,7 +41,7 @@ class _File:
     """The parts of a source file that give names.
 
     For places: the names that are read there (``expressions``), the names on both sides of an operator by its opcode
-    (``operations``), the names in each part that its value is unpacked into (``unpacked``), and the loop that is made
+    (``operations``), the target that its value is unpacked into (``unpacked``), and the loop that is made
     there (``loops``). ``definitions`` has the functions by their names, ``scopes`` the function or class that each is
     defined in.
     """
@@ -42,7 +49,7 @@ class _File:
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
     expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
     operations: dict[tuple[str, int, int, str], tuple[set[str], set[str]]] = field(default_factory=dict)
-    unpacked: dict[tuple[str, int, int], list[list[str]]] = field(default_factory=dict)
+    unpacked: dict[tuple[str, int, int], ast.Tuple] = field(default_factory=dict)
     loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
     scopes: dict[ast.FunctionDef, ast.AST] = field(default_factory=dict)
 
@@ -56,8 +63,7 @@ def _read(file_name: str, tree: ast.Module) -> _File:
             file.scopes[node] = scope
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             target = node.targets[0]
-            parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in target.elts]
-            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = parts
+            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = target
             read = file.expressions.setdefault((file_name, target.lineno, target.col_offset), set())
             read.update(_names_read(node.value))
         elif isinstance(node, ast.expr):
@@ -175,6 +181,24 @@ class SourceFunctions:
 
     # -- loops
 
+    def traced(self, loop: Instruction, paths: Sequence[str]) -> dict[int, str]:
+        """Return names for elements of a loop's carried tuple after their ``paths`` in the author's step.
+
+        Numbers in paths are the names that the step, or the line with the call, unpacks its values into.
+        """
+        known = self._step_in_call(loop)
+        definition = known[0] if known is not None else self._step(loop)
+        chain = self.chains.of(loop)
+        target = self.unpacked.get(self.chains.frames[chain[-1] - 1].place) if chain else None
+        unpacked = {**_unpacked_in(definition), **_places_in(target, ("result",))}
+        ways = [_named(tuple(_PART.findall(path)), unpacked) for path in paths]
+        outputs = {k for k, path in enumerate(paths) if path.startswith(_RESULT)}
+        carried = _ends([() if k in outputs else way for k, way in enumerate(ways)])
+        stacked = _ends([way if k in outputs else () for k, way in enumerate(ways)])
+        whole = {k: "_".join(ways[k]) for k in outputs if ways[k][0] not in ("_", _RESULT[:-1])}
+        own = {k: name for k, name in whole.items() if len(name) <= _LONGEST}
+        return {k: name for k in range(len(paths)) if (name := own.get(k) or carried[k] or stacked[k])}
+
     def carried(self, loop: Instruction, elements: Sequence[int | None], stacked: int) -> list[str] | None:
         """Return the author's names for elements of a loop's carried tuple, or None.
 
@@ -272,7 +296,9 @@ class SourceFunctions:
         """Return the author's names for the last ``count`` of ``total`` results of a loop, its stacked outputs."""
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
-            parts = self.unpacked.get(frame.place, [])
+            target = self.unpacked.get(frame.place)
+            elements = target.elts if target is not None else []
+            parts = [[name.id for name in _flat(part) if isinstance(name, ast.Name)] for part in elements]
             names = [name for part in parts for name in part]
             if not count or "_" in names[-count:]:
                 continue
@@ -505,6 +531,40 @@ def _taken_apart(definition: ast.FunctionDef, name: str, rows: set[tuple[int, in
         if statement.value.id == name and is_tuple:
             return [part.id for part in _flat(target) if isinstance(part, ast.Name)]
     return [name]
+
+
+def _unpacked_in(definition: ast.FunctionDef | None) -> dict[Way, str]:
+    """Return the names that ``a, (b, c) = state`` in a function has for parts of its parameters, by their ways."""
+    found: dict[Way, str] = {}
+    for statement in ast.walk(definition) if definition is not None else ():
+        match statement:
+            case ast.Assign([ast.Tuple() as target], ast.Name(name)):
+                found.update(_places_in(target, (name,)))
+    return found
+
+
+def _places_in(target: ast.expr | None, way: Way) -> dict[Way, str]:
+    """Return the names in a target by their ways."""
+    if isinstance(target, ast.Name):
+        return {way: target.id}
+    parts = target.elts if isinstance(target, ast.Tuple) else ()
+    return {own: name for k, part in enumerate(parts) for own, name in _places_in(part, (*way, str(k))).items()}
+
+
+def _named(way: Way, unpacked: Mapping[Way, str]) -> Way:
+    """Return a way from the last name that the author has for what is on it."""
+    known = next((k for k in range(len(way), 1, -1) if way[:k] in unpacked), 0)
+    return (unpacked[way[:known]], *way[known:]) if known else way
+
+
+def _ends(ways: Sequence[Way]) -> list[str]:
+    """Return the shortest ending of each way that begins with a word and that no other way has; empty without one."""
+    counts = Counter(way[k:] for way in ways for k in range(len(way)))
+    ends = [
+        next((way[k:] for k in reversed(range(len(way))) if counts[way[k:]] == 1 and not way[k].isdigit()), ())
+        for way in ways
+    ]
+    return ["" if end[-1:] == ("_",) or "".join(end[-1:]).isdigit() else "_".join(end) for end in ends]
 
 
 def _flat(target: ast.expr) -> Iterator[ast.expr]:

@@ -1,0 +1,119 @@
+"""Names of what loops carry, after the paths that it has in the traced step."""
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+import xla2py
+from xla2py.tests.emission.as_xla import emitted
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
+from xla2py.transpile.hlo.parser import parse_module
+
+
+class Chain(NamedTuple):
+    position: dict
+    energy: float
+    force: dict
+
+
+def _energy(position):
+    return 0.5 * position["angle"] ** 2 + position["shift"] ** 4
+
+
+def sample(position, kicks):
+    """A chain whose state is a tree of five leaves, of which the step unpacks none."""
+
+    def move(chain, kick):
+        place = jax.tree.map(lambda x, f: x - 0.1 * f + kick, chain.position, chain.force)
+        new = Chain(place, _energy(place), jax.grad(_energy)(place))
+        accepted = new.energy < chain.energy + 1
+        return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, chain), (new.position, accepted)
+
+    first = Chain(position, _energy(position), jax.grad(_energy)(position))
+    last, (places, accepted) = jax.lax.scan(move, first, kicks)
+    return last.energy, places, accepted.mean()
+
+
+POSITION = {"angle": jnp.float32(1), "shift": jnp.float32(0.5)}
+
+
+def test_leaves_of_a_carried_tree_have_the_names_of_its_fields():
+    source = emitted(sample, POSITION, jnp.arange(4.0)).source
+    for name in ("energy", "force_angle", "force_shift", "position_angle", "position_shift"):
+        assert re.search(rf"^        {name} = ", source, re.MULTILINE), name
+    assert "places_shift[i] = " in source and "accepted[i] = " in source
+    assert "chain_2" not in source and "first_2" not in source
+
+
+def count(limit):
+    def step(state):
+        (steps, total), inner = state
+        return (steps + 1, total + inner["rate"] * steps), {"rate": inner["rate"] * 0.5}
+
+    (_, total), rest = jax.lax.while_loop(lambda s: s[0][1] < limit, step, ((1, 0.0), {"rate": 1.0}))
+    return total, rest
+
+
+def test_numbers_in_paths_are_the_names_that_the_step_unpacks_them_into():
+    source = emitted(count, jnp.float32(3)).source
+    assert all(name in source for name in ("steps = steps + 1", "rate = rate * 0.5", "while total < limit"))
+
+
+def test_an_output_that_is_not_read_shifts_no_name():
+    def filtered(values):
+        def step(mean, value):
+            mean = 0.9 * mean + 0.1 * value
+            gap = value - mean
+            return mean, (mean, gap, gap * gap)
+
+        _, (means, _, squares) = jax.lax.scan(step, jnp.float32(0), values)
+        return means, squares
+
+    source = emitted(filtered, jnp.arange(5.0)).source
+    assert "means[i] = mean" in source and "squares[i] = " in source and "gaps" not in source
+
+
+LOOP = """
+HloModule run
+body { t = (s32[], f32[3]) parameter(0)
+  n = s32[] get-tuple-element(t), index=0
+  x = f32[3] get-tuple-element(t), index=1
+  one = s32[] constant(1)
+  m = s32[] add(n, one)
+  y = f32[3] sine(x)
+  ROOT r = (s32[], f32[3]) tuple(m, y) }
+condition { t = (s32[], f32[3]) parameter(0)
+  n = s32[] get-tuple-element(t), index=0
+  x = f32[3] get-tuple-element(t), index=1
+  first = f32[1] slice(x), slice={[0:1]}
+  value = f32[] reshape(first)
+  few = s32[] convert(value)
+  ROOT r = pred[] compare(n, few), direction=LT }
+ENTRY main { zero = s32[] constant(0)
+  x = f32[3] parameter(0)
+  t = (s32[], f32[3]) tuple(zero, x)
+  ROOT loop = (s32[], f32[3]) while(t), condition=condition, body=body }
+"""
+
+
+def test_paths_are_kept_beside_a_text(tmp_path):
+    module = replace(parse_module(LOOP), loop_paths={"loop": ("state.tick", "state['phase']")})
+    source = xla2py.emit(module).source
+    assert "phase = np.sin(phase)" in source and "tick = tick + 1" in source
+    assert "phase" not in xla2py.emit(LOOP).source
+    (tmp_path / "run.trees.json").write_text(trees_as_json(module), encoding="utf-8")
+    read = with_trees_beside(parse_module(LOOP), tmp_path / "run.hlo")
+    assert read.loop_paths == module.loop_paths
+
+
+def test_a_path_is_never_code():
+    paths = ("import os; os.abort()", "x['class']", "a.b" * 200)
+    source = xla2py.emit(replace(parse_module(LOOP), loop_paths={"loop": paths})).source
+    compile(source, "run", "exec")
+    assert "os.abort" not in source
+
+
+def test_parameters_without_a_telling_name_keep_the_name_that_they_had():
+    module = replace(parse_module(LOOP), loop_paths={"loop": ("_", "val")})
+    assert xla2py.emit(module).source == xla2py.emit(LOOP).source
