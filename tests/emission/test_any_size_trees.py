@@ -103,3 +103,7 @@ def test_arrays_themselves_are_taken_where_that_is_asked_for():
     largest, out = emitted(*PROGRAMS[0], nested=False).load().main(*leaves)
     np.testing.assert_allclose(out, mlp(params, x)["out"], rtol=1e-5, atol=1e-6)
     assert largest == np.abs(out).max()
+
+
+def test_debugging_verifies_the_text_for_any_sizes():
+    assert emitted(*PROGRAMS[0], debug=True).source == emitted(*PROGRAMS[0]).source

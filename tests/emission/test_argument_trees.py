@@ -97,7 +97,8 @@ def test_modules_pass_strict_type_checks(tmp_path, wrong_types):
         "p['a']] + __import__('os')",
         "p.__class__",
         "p.import",
-        "p['a\\\"b']",
+        "p['a\\\\qb']",
+        "p['\\\\U00110000']",
         "p['.a']",
         "print['a']",
         "p[99999999999]",
@@ -196,8 +197,18 @@ def test_many_results_may_be_tuples_and_arrays():
     assert jax.tree.structure(emitted.load().main(x)) == jax.tree.structure(returned(x))
 
 
-@pytest.mark.parametrize("key", ["a'", 'a"', "a\\", '"""', "}\n", "\u202e", "", "k" * 61, (1, 2), True])
-def test_keys_that_are_no_plain_words_leave_the_results_flat(key):
+@pytest.mark.parametrize("key", ["a'", 'a"', "a\\", '"""', '""\n"""', "}\n", "\u202e", "", "é", -3])
+def test_keys_of_results_may_be_any_text_or_number(key):
+    x = np.ones(3, np.float32)
+    emitted = xla2py.emit(xla2py.from_jax(lambda x: {key: x + 1}, x), nested=True)
+    assert ast.literal_eval(
+        ast.get_docstring(ast.parse(emitted.source))[len("Returns ") : -1].replace("float32[3]", "0")
+    ) == {key: 0}
+    np.testing.assert_array_equal(emitted.load().main(x)[key], x + 1)
+
+
+@pytest.mark.parametrize("key", [".a", "k" * 401, (1, 2), True])
+def test_other_keys_leave_the_results_flat(key):
     x = np.ones(3, np.float32)
     module = xla2py.from_jax(lambda x: {key: x + 1}, x)
     emitted = xla2py.emit(module, nested=True)

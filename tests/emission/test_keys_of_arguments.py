@@ -1,5 +1,7 @@
 """Leaves that JAX has no plain names for: keys of several words, attributes of classes that are registered without."""
 
+import ast
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,31 @@ def is_equal(function, *arguments):
 def test_keys_may_be_of_several_words():
     text = is_equal(lambda state: state["mass", "of all"] + state["one",], {("mass", "of all"): X, ("one",): X + 1})
     assert 'state[("mass", "of all")] + state[("one",)]' in text
+
+
+KEYS = ["größe", "日本", "it's", 'a "b"', 'it\'s "q"', "a\nb", "b\\", "", "\u202eb", "a" * 90, "{0}", "b.c", "]["]
+
+
+@pytest.mark.parametrize("keys", [*([key, "w"] for key in KEYS), [-1, 5]])
+@pytest.mark.parametrize("read", [lambda lowered: lowered, lambda lowered: lowered.as_text("hlo", debug_info=True)])
+def test_keys_may_be_any_text_or_number(keys, read):
+    given = dict.fromkeys(keys, X)
+    lowered = jax.jit(lambda state: {key: part + 1 for key, part in state.items()}).lower(given)
+    module = xla2py.emit(read(lowered), nested=True)
+    assert ast.literal_eval(module.source.partition("SIGNATURE = ")[2].partition("\n\n")[0])["state"].keys() == {*keys}
+    found = module.load().main(given)
+    assert isinstance(found, tuple) or found.keys() == {*keys}
+
+
+def test_letters_of_keys_stay_and_what_may_mislead_is_escaped():
+    text = is_equal(lambda state: state["größe"] + state["\u202eb"], {"größe": X, "\u202eb": X})
+    assert 'state["größe"] + state["\\u202eb"]' in text
+
+
+def test_keys_that_begin_with_a_dot_are_no_attributes():
+    module = xla2py.from_jax(lambda state: {".x": state[".x"] + 1}, {".x": X})
+    assert leaf_paths(module) == [None]
+    assert (xla2py.emit(module).load().main(X) == X + 1).all()
 
 
 class Packed:

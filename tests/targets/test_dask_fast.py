@@ -311,3 +311,15 @@ def test_lockstep_goes_through_block_functions_of_several_arrays(style):
     module = xla2py.from_jax(normalised, *arguments())
     outcome = lockstep(module, xla2py.emit(module, "dask", style=style), arguments())
     assert (outcome.divergences, outcome.failure) == ((), "") and outcome.checked
+
+
+def test_values_are_not_called_as_the_types_that_kernels_use():
+    @jax.jit
+    def f4(x):
+        return jnp.sin(x) + jnp.cos(x) * x
+
+    def pair(x):
+        return f4(x) * f4(x + 1) + 1, f4(x * 2)
+
+    text = xla2py.emit(xla2py.from_jax(pair, np.ones((30, 30), np.float32)), "dask", style="fast", debug=True).source
+    assert "import f4, njit" in text

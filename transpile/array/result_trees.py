@@ -17,12 +17,12 @@ from .program import Tree
 
 Path = tuple[Any, ...]  # from the root to a leaf: keys, numbers, and fields of objects with a dot before them
 
-_WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # no character that a string literal escapes
+_WORD = re.compile(r"(?!\.)[\s\S]{0,400}")
 
 
 def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys are plain words;
-    else None.
+    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys are words or
+    numbers; else None.
     """
     parts = list(results) if isinstance(results, tuple | list) else [results]
     if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +13,26 @@ from .literals import number
 LONGEST_LISTED = 32  # numbers that are written as a list
 _MOST_PATTERNS = 4  # pairs in a repeated pattern
 _NAMES = "ijkmnpqrstuvw"
+_WIDE = "\u1100"  # the first letter that may take two columns
 
 
-def quoted(text: str) -> str:
-    """Return a string literal in black's quotes, which need less escaping; only plain ASCII is unescaped."""
-    quote = "'" if text.count('"') > text.count("'") else '"'
-    body = text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
+def quoted(text: str, kept: Container[str] = ()) -> str:
+    """Return a string literal in black's quotes, which need less escaping, without three in a row; of other than plain
+    ASCII, only the characters ``kept`` are unescaped.
+    """
+    quote = "'" if text.count('"') > text.count("'") and '"""' not in text else '"'
+    escaped = "".join(c if c in kept else c.encode("unicode_escape").decode("ascii") for c in text)
+    body = escaped.replace(quote, f"\\{quote}")
     return f"{quote}{body}{quote}"
+
+
+def quoted_key(key: Any) -> str:
+    """Return a key of a dict, a number, a string or a tuple of strings, as a literal; its letters stay unescaped."""
+    if isinstance(key, tuple):
+        return f"({', '.join(map(quoted_key, key))}{',' if len(key) == 1 else ''})"
+    if isinstance(key, int):
+        return str(key)
+    return quoted(key, [c for c in key if "\x7f" < c < _WIDE and c.isalpha()])
 
 
 def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int, shown: Sequence[str] = ()) -> str:

@@ -22,7 +22,8 @@ STRING = re.compile(r'"((?:[^"\\]++|\\[\s\S])*+)"')
 # Up to the next quote, brace or comment: text that a brace matcher may skip.
 _UNTIL_NESTING = re.compile(r'[^"{}/]*+')
 _UNKNOWN_VALUE = re.compile(r'(?:[^\s,(){}"]++|"(?:[^"\\]++|\\[\s\S])*+")*+')
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])")
+_ESCAPE = re.compile(r"(?:\\(?:x[0-9a-fA-F]{1,2}|[0-7]{1,3}))+|\\[\s\S]")
+_BYTE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3}))")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -196,17 +197,19 @@ class Cursor:
 
 
 def unescape(text: str) -> str:
-    """Resolve the C escapes of a quoted string."""
+    """Resolve the C escapes of a quoted string. Bytes that are no UTF-8 become the characters with their numbers."""
     if "\\" not in text:
         return text
 
     def replace(match: re.Match[str]) -> str:
-        code = match.group(1)
-        if code[0] == "x" and len(code) > 1:
-            return chr(int(code[1:], 16))
-        if code[0] in "01234567":
-            return chr(int(code, 8) & 0xFF)
-        return _ESCAPES.get(code, code)
+        codes = _BYTE.findall(match[0])
+        if not codes:
+            return _ESCAPES.get(match[0][1], match[0][1])
+        found = bytes(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xFF for hexadecimal, octal in codes)
+        try:
+            return found.decode()
+        except UnicodeDecodeError:
+            return found.decode("latin-1")
 
     return _ESCAPE.sub(replace, text)
 

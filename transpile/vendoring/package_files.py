@@ -25,7 +25,8 @@ from ..emission.formatting import formatted
 from ..emission.layout import Layout
 from ..emission.module.header import with_body_hash
 from ..emission.places import main_of
-from ..emission.trees.argument_trees import quoted_key, tree_of
+from ..emission.texts import quoted_key
+from ..emission.trees.argument_trees import tree_of
 from ..errors import Diagnostic, UsageError
 from ..frontends.witnesses import free_sizes
 from ..version import VERSION

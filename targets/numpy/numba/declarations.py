@@ -36,6 +36,7 @@ class NumbaDeclarations(Declarations):
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         self.loops.module_names = module_names
+        writer.names.taken.update(CASTS.values())  # the module may import these
         super().name_kernels(writer, module_names)
 
     def add(self, writer: FunctionWriter, constants: ModuleConstants) -> None:

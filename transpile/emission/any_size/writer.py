@@ -20,6 +20,7 @@ from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Assignment, Witnesses
 from ...hlo.ir import HloModule
 from ...python.modules import parsed
+from ...python.verifier import require_sound
 from ...target import Target
 from ..expression import Renderer
 from ..formatting import formatted
@@ -96,6 +97,8 @@ class Writer:
         text = with_more_words(text, self.witnesses.command, without=_UNFORMATTED if is_formatted else "")
         if is_formatted:
             text = formatted(text, self.renderer.layout, own.source)
+        if self.options["debug"]:
+            require_sound(text, [function.name for function in own.functions])
         text = with_new_body_hash(text)
         return GeneratedModule(
             text,

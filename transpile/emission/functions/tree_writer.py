@@ -21,8 +21,9 @@ from ...python.templates import Expression
 from ..naming.arguments import path_of
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT
+from ..texts import quoted_key
 from ..trees.named_results import NamedResults, makers_of_results
-from ..trees.result_groups import ResultGroup, Spread, display, leaf_columns, quoted, result_groups, with_texts
+from ..trees.result_groups import ResultGroup, Spread, display, leaf_columns, result_groups, with_texts
 from .context import Writing
 from .rerolled_loops import LEAST_CALLS, numbered, scaled_numbers
 
@@ -228,7 +229,7 @@ def _comprehension(around: tuple[str, str], members: Sequence[tuple[int, str, st
     scaled = scaled_numbers([number for number, _, _ in members], counted[1]) if counted is not None else None
     if counted is None or scaled is None:
         return ""
-    key = f"f{quoted(around[0] + '{' + scaled.text('i') + '}' + around[1])}"
+    key = f"f{quoted_key(around[0] + '{' + scaled.text('i') + '}' + around[1])}"
     return f"{{{key}: {counted[0]} for i in {_range(counted[1])}}}"
 
 
@@ -276,7 +277,7 @@ def _token(column: Sequence[str], numbers: range) -> str | None:
     scaled = scaled_numbers(counted[1], numbers) if counted is not None else None
     if counted is None or scaled is None:
         return None
-    return f"f{quoted(counted[0][0] + '{' + scaled.text('i') + '}' + counted[0][1])}"
+    return f"f{quoted_key(counted[0][0] + '{' + scaled.text('i') + '}' + counted[0][1])}"
 
 
 def _runs(parts: Sequence[Any], lists: Lists) -> Iterator[tuple[Run | None, list[Any]]]:

@@ -105,7 +105,8 @@ def docstring(
     each = list(map(type_text, root.element_shapes, given.element_shapes))
     results = ", ".join(each)
     if tree is not None:
-        results = display(like_arguments(placed(tree, each), signature(program, names, paths)))
+        shown = display(like_arguments(placed(tree, each), signature(program, names, paths)))
+        results = shown.replace("\\", r"\\")  # of keys
     one_line = f"Returns {results}." if title == _NAMELESS else f"{title}; returns {results}."
     is_short = len(lines) == 2 and layout.fits(one_line + _QUOTES)
     lines = [one_line, ""] if is_short else [*lines, *wrapped(f"returns: {results}")]

@@ -6,6 +6,7 @@ path, or whose path conflicts with those before it, stays an argument of its own
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,11 +17,14 @@ from ...dataclass import dataclass
 from ...errors import Diagnostic
 from ...hlo.ir import HloModule, Instruction
 from ..naming.identifiers import RESERVED
+from ..texts import quoted_key
 
 _WORDS = r"\((?:'[\w ]{1,60}'(?:, |,?(?=\)))){1,12}\)"  # a key of several words
-_STEP = rf"\['[ -&(-\[\]-~]{{1,60}}'\]|\[{_WORDS}\]|\[\d{{1,5}}\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
+_ESCAPE = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
+_WORD = rf"""'(?:[^'\\\n]|{_ESCAPE}){{0,400}}'|"(?:[^"\\\n]|{_ESCAPE}){{0,400}}\""""  # as Python writes it
+_STEP = rf"\[(?:{_WORD})\]|\[{_WORDS}\]|\[-?\d{{1,9}}\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
 _PATH = re.compile(rf"([A-Za-z]\w{{0,60}})((?:{_STEP}){{1,12}})", re.ASCII)
-_KEY = re.compile(rf"\['(?P<word>[^']+)'\]|\[(?P<words>{_WORDS})\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
+_KEY = re.compile(rf"\[(?P<word>{_WORD})\]|\[(?P<words>{_WORDS})\]|\[(?P<place>-?\d+)\]|(?P<attribute>\.\w+)")
 
 # "w" or ("w", "b") of a dict, 0 of a sequence, ".scale" of an object
 Key = str | int | tuple[str, ...]
@@ -93,7 +97,7 @@ def _path(parameter: Instruction, way: str) -> Path | None:
     """Return the path of a parameter, with the keys of ``way`` if it is not empty; None for any other name."""
     op_name = parameter.metadata.op_name if parameter.metadata is not None else ""
     op_name = re.split(r"[.\[]", op_name, maxsplit=1)[0] + way if way else op_name
-    match = _PATH.fullmatch(op_name.replace("\\'", "'"))
+    match = _PATH.fullmatch(op_name) or _PATH.fullmatch(op_name.replace("\\'", "'"))
     if match is None or match[1] in RESERVED:
         return None
     keys = [_key(part) for part in _KEY.finditer(match[2])]
@@ -108,15 +112,18 @@ def _with_stars(path: Path, depth: int) -> Path:
 
 
 def _key(part: re.Match[str]) -> Key | None:
-    """Return a key, or None for one that could be mistaken: a leading dot, quotes, an attribute that is a keyword."""
+    """Return a key, or None for one that could be mistaken: a leading dot, an attribute that is a keyword."""
     if part["place"] is not None:
         return int(part["place"])
     if part["attribute"] is not None:
         return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
     if part["words"] is not None:
         return tuple(re.findall(r"'([^']+)'", part["words"]))
-    word: str = part["word"]
-    return None if word.startswith(".") or '"' in word else word
+    try:
+        word: str = ast.literal_eval(part["word"])
+    except (SyntaxError, ValueError):  # no character has such a number
+        return None
+    return None if word.startswith(".") else word
 
 
 def _is_tree(leaves: Sequence[tuple[Key, ...]]) -> bool:
@@ -135,10 +142,3 @@ def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
             branch = branch.setdefault(key, {})
         branch[last] = leaf
     return tree
-
-
-def quoted_key(key: Key) -> str:
-    """Return a key of such a tree as a literal."""
-    if isinstance(key, tuple):
-        return f"({', '.join(map(quoted_key, key))}{',' if len(key) == 1 else ''})"
-    return str(key) if isinstance(key, int) else f'"{key}"'

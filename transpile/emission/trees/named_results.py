@@ -16,8 +16,9 @@ from ..expression import Renderer
 from ..lines import LARGE
 from ..naming.identifiers import Names, common_start, common_words, outer_words
 from ..naming.scopes import GRADIENT
+from ..texts import quoted_key
 from .argument_groups import NestedResults, nested_results
-from .result_groups import ResultGroup, quoted
+from .result_groups import ResultGroup
 from .types import result_type
 
 _MOST_TARGETS = 6  # results that a statement unpacks
@@ -110,7 +111,7 @@ class _CombinedField:
 
 def field_path(name: str, keys: Path) -> str:
     """Return ``new_norm["bias"]``, or ``new_layers[0].bias`` if a part is an object."""
-    return name + "".join(key if is_field(key) else f"[{quoted(key)}]" for key in keys)
+    return name + "".join(key if is_field(key) else f"[{quoted_key(key)}]" for key in keys)
 
 
 def _field(word: str, given: Sequence[str]) -> str:

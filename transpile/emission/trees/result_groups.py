@@ -15,6 +15,7 @@ from ...array.program import Tree
 from ...array.result_trees import Path, leaves_of, parts_of, with_parts
 from ...dataclass import dataclass
 from ...hlo.ir import Built, HloModule, ResultTree
+from ..texts import quoted_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +120,7 @@ def display(tree: Any, *, outermost: bool = True) -> str:
 
 
 def _item(key: Any, part: Any) -> str:
-    return f"**{key.text}" if isinstance(key, Spread) else f"{quoted(key)}: {display(part, outermost=False)}"
-
-
-def quoted(key: str | int) -> str:
-    """Return a key that has passed ``fitting`` as a literal."""
-    return f'"{key}"' if isinstance(key, str) else str(key)
+    return f"**{key.text}" if isinstance(key, Spread) else f"{quoted_key(key)}: {display(part, outermost=False)}"
 
 
 def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
@@ -134,7 +130,7 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
     """
     if isinstance(tree, dict):
         for key, part in tree.items():
-            yield from leaf_columns(part, level + 1, len(f"{quoted(key)}: "))
+            yield from leaf_columns(part, level + 1, len(f"{quoted_key(key)}: "))
     elif isinstance(tree, Built):
         for field, part in zip(tree.fields or [""] * len(tree.parts), tree.parts, strict=True):
             yield from leaf_columns(part, level + 1, len(f"{field}="))

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...array.result_trees import parts_of, with_parts
 from ...hlo.ir import Built
-from .argument_trees import Key, Path, Tree, quoted_key
+from ..texts import quoted_key
+from .argument_trees import Key, Path, Tree
 
 _LEAST_CHARACTERS = 40  # in a part that is worth a name
 _LEAST_ROW = 3  # equal parts of a list that are written as ``dict.fromkeys``
