@@ -189,6 +189,26 @@ def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):
     assert python(Path("one"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
 
 
+def test_docstrings_are_those_of_the_functions_now(folder, xla2py):
+    source = 'import jax.numpy as jnp\n\n\ndef sine(x):\n    """Return the sine."""\n    return jnp.sin(x)\n'
+    Path("waves.py").write_text(source, encoding="utf-8")
+    code, _, err = xla2py("package", "waves:sine(f32[3])", "-o", "one")
+    assert code == 0, err
+    init, recorded = Path("one/src/one/__init__.py"), Path("one/tests/recorded/sine-0.npz")
+    before = recorded.read_bytes()
+    assert xla2py("package", "--check", "one")[0] == 0
+    Path("waves.py").write_text(source.replace("the sine", "the sine of angles"), encoding="utf-8")
+    del sys.modules["waves"]
+    code, out, _ = xla2py("package", "--check", "one")
+    assert code == 1 and re.search(r"__init__.py +stale source", out)
+    code, out, err = xla2py("package", "--update", "one")
+    assert code == 0, err
+    assert "src/one/__init__.py: updated" in out and "Return the sine of angles." in init.read_text(encoding="utf-8")
+    assert "Return the sine of angles." in Path("one/pyproject.toml").read_text(encoding="utf-8")
+    assert recorded.read_bytes() == before
+    assert xla2py("package", "--check", "one")[0] == 0
+
+
 def test_results_are_recorded_when_conflicts_are_resolved(sources, xla2py):
     assert xla2py("package", "step.hlo", "-o", "one")[0] == 0
     module, recorded = Path("one/src/one/_step.py"), Path("one/tests/recorded/step-0.npz")

@@ -249,6 +249,18 @@ def with_module(project: Project, module: VendoredModule) -> Project:
     return _rewritten(project, lambda entries: entries.append(entry))
 
 
+def with_docs(project: Project, docs: Mapping[str, str]) -> Project:
+    """Write the docstrings of functions, by the outputs of their modules, into the manifest; return the project."""
+
+    def write(entries: AoT) -> None:
+        for entry in entries:
+            doc = docs.get(str(entry.get("output")))
+            if doc is not None:
+                entry["doc"] = tomlkit.string(doc, multiline="\n" in doc)
+
+    return _rewritten(project, write)
+
+
 def without_module(project: Project, module: VendoredModule) -> Project:
     """Remove an entry from the manifest and return the project."""
 

@@ -36,7 +36,7 @@ from ..options import Value
 from ..version import VERSION
 from .arguments import argument_leaves, syntax_of
 from .freshness import Freshness, State, inspect_module
-from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
+from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_docs, with_module
 from .package_files import (
     FILES,
     INIT,
@@ -158,6 +158,8 @@ def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Ou
     resolved. Raises the errors of :func:`.update.update_module`, and XP709.
     """
     project = package_in(folder)
+    docs = _changed_docs(project)
+    project = with_docs(project, docs) if docs else project
     outcomes: dict[str, Outcome] = {}
     for module in project.modules:
         if not (module.is_of_package and Outcome.CONFLICT in outcomes.values()):
@@ -177,11 +179,24 @@ def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Ou
 def inspect_package(folder: Path) -> list[Freshness]:
     """Return the freshness of the files of a package, except those that are written from a module with conflicts."""
     project = package_in(folder)
+    docs = _changed_docs(project)
+    modules = [replace(each, doc=docs.get(each.output, each.doc)) for each in project.modules]
+    project = replace(project, modules=tuple(modules))
     found: list[Freshness] = []
     for module in project.modules:
         if not (module.is_of_package and any(each.state is State.CONFLICT for each in found)):
             found.append(inspect_module(project, module))
     return found
+
+
+def _changed_docs(project: Project) -> dict[str, str]:
+    """Return the docstrings of functions that differ from the recorded ones, by the outputs of their modules."""
+    changed: dict[str, str] = {}
+    for module in functions_of(project):
+        doc = _doc(referenced(module.source, project.folder / module.imports)) if is_reference(module.source) else ""
+        if is_reference(module.source) and doc != module.doc:
+            changed[module.output] = doc
+    return changed
 
 
 def package_in(folder: Path) -> Project:
