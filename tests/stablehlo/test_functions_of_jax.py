@@ -1,5 +1,5 @@
-"""What JAX lowers, its public functions on arguments that each of them takes, is the same Python, whichever reader reads
-it: jaxlib's, which simplifies more than ours, too.
+"""What JAX lowers, its public functions on arguments that each of them takes, is the same Python whichever reader reads
+it, ours or jaxlib's, which simplifies more.
 """
 
 import importlib
