@@ -251,3 +251,13 @@ def test_bytecode_of_one_version_of_mlir_says_so(live_xla):
     jax.jit(lambda x: x + 1).lower(1.0).compiler_ir("stablehlo").operation.write_bytecode(written)
     with pytest.raises(UsageError, match=r"XP431: this is bytecode for one version of MLIR \(MLIR"):
         xla2py.load(written.getvalue())
+
+
+def test_arrays_without_elements_are_read_as_they_are():
+    text = """func.func @main(%a: tensor<2x0xf32>, %b: tensor<2x0xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [1] x [1]
+    : (tensor<2x0xf32>, tensor<2x0xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}"""
+    source = xla2py.emit(text).source
+    assert 'return np.einsum("ab,ab->a", a, b)' in source, source

@@ -9,7 +9,7 @@ from xla2py.tests.stablehlo.texts import TEXTS
 from xla2py.transpile.errors import HloSyntaxError, UsageError
 from xla2py.transpile.frontends.exported_file import read_exported
 from xla2py.transpile.hlo.equality import structurally_equal
-from xla2py.transpile.hlo.ir import callees_first, naming
+from xla2py.transpile.hlo.ir import callees_first
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.hlo.source import SourceText
@@ -23,11 +23,6 @@ pytestmark = pytest.mark.usefixtures("forms_of_jaxlib")
 
 
 def translated(content):
-    """The module that jaxlib makes, with one of each constant without elements."""
-    return with_one_of_each_empty(translated_as_it_is(content))
-
-
-def translated_as_it_is(content):
     """The module that jaxlib makes. Newer ones say that the sorts of the largest elements are stable, as ours are."""
     from xla2py.tests.stablehlo.jaxlib_reader import converted_stablehlo
     from xla2py.transpile.frontends.hlo_proto import read_literal
@@ -40,21 +35,6 @@ def translated_as_it_is(content):
     module = parse_module(text, literals)
     used = set(callees_first(module.entry))  # a composite's decomposition is there twice
     return replace(module, computations=tuple(each for each in module.computations if each in used))
-
-
-def with_one_of_each_empty(module):
-    """Equal constants without elements are one in each computation, as other equal constants are."""
-    made, computations = {}, {}
-    for each in module.computations:
-        kept, empties = {}, {}
-        for instruction in each.instructions:
-            operands = tuple(made[operand] for operand in instruction.operands)
-            new = naming(instruction.on(operands), made, computations)
-            if new.opcode == "constant" and not new["literal"].size:
-                new = empties.setdefault(new.shape, new)
-            kept[new] = made[instruction] = new
-        computations[each] = replace(each, instructions=tuple(kept), root=made[each.root])
-    return replace(module, computations=tuple(computations.values()), entry=computations[module.entry])
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -109,29 +89,6 @@ def test_how_nan_is_written(operation, left, right):
       return %2 : tensor<f32>
     }}"""
     assert structurally_equal(read_text(SourceText(text)), translated(text.encode()), labels=False)
-
-
-def test_a_loop_does_not_carry_an_array_without_elements():
-    text = """func.func private @f(%a: tensor<2x0xf32>, %b: tensor<f32>) -> tensor<f32> {
-      return %b : tensor<f32>
-    }
-    func.func @main(%n: tensor<2x0xf32>, %b: tensor<f32>) -> tensor<f32> {
-      %0 = stablehlo.constant dense<0> : tensor<i32>
-      %1:3 = stablehlo.while(%k = %0, %x = %b, %m = %n) : tensor<i32>, tensor<f32>, tensor<2x0xf32>
-      cond {
-        %most = stablehlo.constant dense<3> : tensor<i32>
-        %less = stablehlo.compare LT, %k, %most, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %less : tensor<i1>
-      } do {
-        %one = stablehlo.constant dense<1> : tensor<i32>
-        %next = stablehlo.add %k, %one : tensor<i32>
-        %y = func.call @f(%m, %x) : (tensor<2x0xf32>, tensor<f32>) -> tensor<f32>
-        stablehlo.return %next, %y, %m : tensor<i32>, tensor<f32>, tensor<2x0xf32>
-      }
-      return %1#1 : tensor<f32>
-    }"""
-    ours = read_text(SourceText(text))
-    assert structurally_equal(ours, translated(text.encode()), labels=False), print_module(ours)
 
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..hlo.shapes import ArrayShape
-from .attributes import integers
 from .program import Operation
 from .rows import ROWS, AttributeValueError
 
@@ -125,11 +124,6 @@ def _convert(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -
     return _elementwise(operands, shape, lambda x: np.asarray(x).astype(shape.element_type.dtype))
 
 
-def _round_away(x: Any) -> Any:
-    whole = np.trunc(x)
-    return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
-
-
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "cosine": np.cos,
@@ -138,12 +132,9 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "log": np.log,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "negate": np.negative,
-    "round_nearest_afz": _round_away,
-    "round_nearest_even": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sign": np.sign,
     "sine": np.sin,
-    "sqrt": np.sqrt,
     "tan": np.tan,
     "tanh": np.tanh,
 }
@@ -153,7 +144,6 @@ _OUTSIDE: dict[str, Callable[[Any], Any]] = {  # where there is no number, or an
     "log": lambda x: x <= 0,
     "rsqrt": lambda x: x <= 0,
     "sign": np.isnan,
-    "sqrt": lambda x: x < 0,
 }
 
 
@@ -177,18 +167,6 @@ def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> 
     return _elementwise(operands, shape, in_double)
 
 
-def _clamp(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    if not _real(operands):
-        return None
-    return _elementwise(operands, shape, lambda low, operand, high: np.minimum(np.maximum(low, operand), high))
-
-
-def _reverse(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    if not _real(operands):
-        return None
-    return np.flip(operands[0], integers(operation.attributes.get("dimensions", operation.attributes.get("dims"))))
-
-
 def _not(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     return _elementwise(operands, shape, np.invert) if _exact(operands) else None
 
@@ -205,11 +183,6 @@ def _reshape(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -
     if operand.size > 1 and not any(operand.strides):
         return np.broadcast_to(operand[(0,) * operand.ndim], shape.dimensions)
     return operand.reshape(shape.dimensions)
-
-
-def _transpose(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    order = integers(operation.attributes.get("permutation", operation.attributes.get("dims")))
-    return operands[0].transpose(order)
 
 
 def _slice(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
@@ -234,12 +207,9 @@ _RULES: dict[str, Callable[[Operation, Sequence[Any], ArrayShape], Any]] = {
     "select": _select,
     "convert": _convert,
     **dict.fromkeys(_UNARY, _unary),
-    "clamp": _clamp,
-    "reverse": _reverse,
     "not": _not,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
-    "transpose": _transpose,
     "slice": _slice,
     "concatenate": _concatenate,
 }

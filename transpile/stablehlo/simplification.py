@@ -60,20 +60,16 @@ def _plus_zero(simplifier: Simplifier, operation: Operation) -> Replacement:
     return [left] if shape is not None and not shape.element_type.is_complex and simplifier.is_all(right, 0) else None
 
 
-def _bits(of_zeros: int, of_ones: int) -> Rule:
-    """The operand by its number where the right one has all bits clear, and where it has all bits set."""
-
-    def rule(simplifier: Simplifier, operation: Operation) -> Replacement:
-        array, shape = simplifier.constant(operation.operands[1]), _type(operation.operands[1])
-        if not is_splat_array(array) or shape is None or not (shape.element_type.is_integral or array.dtype == bool):
-            return None
-        number = array.ravel()[0]
-        if not number:
-            return [operation.operands[of_zeros]]
-        is_full = number == (True if array.dtype == bool else ~array.dtype.type(0))
-        return [operation.operands[of_ones]] if is_full else None
-
-    return rule
+def _or(simplifier: Simplifier, operation: Operation) -> Replacement:
+    """The left operand, where the right one has all bits clear; the right one, where it has all bits set."""
+    left, right = operation.operands
+    array, shape = simplifier.constant(right), _type(right)
+    if not is_splat_array(array) or shape is None or not (shape.element_type.is_integral or array.dtype == bool):
+        return None
+    number = array.ravel()[0]
+    if not number:
+        return [left]
+    return [right] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
 
 
 def _constants_right(simplifier: Simplifier, operation: Operation) -> None:
@@ -365,8 +361,7 @@ _RULES: dict[str, Rule] = {
     "stablehlo.custom_call": _assertion,
     "stablehlo.add": _plus_zero,
     "stablehlo.subtract": _subtract,
-    "stablehlo.and": _bits(of_zeros=1, of_ones=0),
-    "stablehlo.or": _bits(of_zeros=0, of_ones=1),
+    "stablehlo.or": _or,
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
     "stablehlo.convert": _noop,

@@ -42,7 +42,6 @@ class Simplifier:
         self.refiner = refiner
         self.kept: list[Operation] = []  # of the region at hand
         self.made: dict[Value, Operation] = {}
-        self.empties: set[Value] = set()
         self.constants: dict[Value, Any] = {}
         self.folded: dict[tuple[int, ...], tuple[Any, Any]] = {}  # beside each array what its key names, which stays
         self.replaced: dict[Value, Value] = {}
@@ -74,7 +73,6 @@ class Simplifier:
     def in_region(self, region: Region) -> None:
         """Simplify operations in order, those that they hold before them."""
         outer, self.kept = self.kept, []
-        self.empties.update(filter(is_empty, region.arguments))
         waiting = region.operations[::-1]
         while waiting:
             operation = waiting.pop()
@@ -87,7 +85,6 @@ class Simplifier:
                     self.replaced.update(zip(operation.results, branch.returned, strict=False))
                     waiting += branch.operations[-2::-1]
                     continue
-                self.take_empty(operation)
                 self.in_regions(operation)
                 if self.never_runs(operation):
                     self.replaced.update(zip(operation.results, operation.operands, strict=False))
@@ -98,19 +95,13 @@ class Simplifier:
             elif operation.name in _WRITTEN_OUT and (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
-                if self.empties:
-                    self.take_empty(operation)
                 self.keep(operation)
-                if self.empties:
-                    self.give_empty(operation)
         region.operations, self.kept = self.kept, outer
 
     def keep(self, operation: Operation) -> None:
         """Let an operation stand behind those that are kept already."""
         for result in operation.results:
             self.made[result] = operation
-            if is_empty(result):
-                self.empties.add(result)
         value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
         if isinstance(value, np.ndarray):
             self.constants[operation.results[0]] = small = compact(value)
@@ -128,31 +119,6 @@ class Simplifier:
             return replacement[0]
         self.keep(made)
         return made.results[0]
-
-    def take_empty(self, operation: Operation) -> None:
-        """Operands without elements are constants, but those that the function hands back."""
-        if self.empties.isdisjoint(operation.operands) or not operation.name.startswith("stablehlo."):
-            return
-        if not self.region.operations or operation is not self.region.operations[-1]:
-            operation.operands = [
-                self.empty(operation, value) if is_empty(value) and value not in self.constants else value
-                for value in operation.operands
-            ]
-
-    def give_empty(self, operation: Operation) -> None:
-        """Results without elements are constants."""
-        is_constant = operation.name == "stablehlo.constant"
-        if not is_constant and operation.name.startswith("stablehlo.") and _has_no_effect(operation):
-            for k, result in enumerate(operation.results):
-                if result in self.empties:
-                    operation.results[k] = Value(result.type)
-                    self.replaced[result] = self.empty(operation, result)
-
-    def empty(self, origin: Operation, value: Value) -> Value:
-        """A constant without elements, of the type of a value."""
-        assert isinstance(value.type, ArrayShape)
-        array = np.empty(value.type.dimensions, value.type.element_type.dtype)
-        return self.insert(origin, "constant", [], value.type, {"value": array})
 
     def in_regions(self, operation: Operation) -> None:
         """Simplify what an operation holds; of a loop before and after that what it carries."""
