@@ -238,6 +238,26 @@ def _joined(graph: Graph, node: Node) -> Node | None:
     return graph.add("concatenate", halves, **how)
 
 
+def _chosen_bits(graph: Graph, node: Node) -> Node | None:
+    """Return a choice between ``x ^ y`` and ``x`` as ``x`` ^ a choice between ``y`` and 0: LLVM computes several rounds
+    of such a shift register at once.
+    """
+    which, *choices = node.operands
+    for k, other in enumerate(reversed(choices)):
+        changed = choices[k]
+        if (
+            changed.opcode != "xor"
+            or other not in changed.operands
+            or other.is_python_int
+            or not other.type.is_integral
+        ):
+            continue
+        x, y = changed.operands
+        bits = [y if other is x else x, graph.literal(0, other.type)]
+        return graph.add("xor", (other, graph.add("select", (which, *(bits if k == 0 else reversed(bits))))))
+    return None
+
+
 _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
     "exp": _turned,
     **dict.fromkeys(("add", "subtract", "multiply", "divide"), _of_one_type),
@@ -251,4 +271,5 @@ _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
     "dynamic_update_slice": _changed_part,
     "convolution": _convolution,
     "concatenate": _joined,
+    "select": _chosen_bits,
 }

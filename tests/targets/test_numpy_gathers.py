@@ -67,3 +67,26 @@ def test_large_tables_are_read_in_threads():
     module = xla2py.from_jax(lambda x, at: jax.numpy.take(x, at, axis=0) * 2, *arguments)
     found = xla2py.emit(module, style="fast", threads="2").load(keep_compiled=False).main(*arguments)
     np.testing.assert_array_equal(found, jax.numpy.take(arguments[0], arguments[1], axis=0) * 2)
+
+
+LIMITS = [-(2**31), -(2**31) + 6, -8, -7, -1, 0, 6, 7, 2**31 - 7, 2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    ("size", "at"), [(7, np.array(LIMITS, np.int32)), (120, np.arange(-128, 128, 5, np.int8))], ids=["int32", "int8"]
+)
+def test_indices_that_count_from_the_end_are_clipped_once_they_count_from_the_start(size, at):
+    arguments = [floats(size), at]
+    module = emitted(lambda x, at: x[at] * 2, arguments)
+    assert (f" < 0 else at[i], i4(0)), i4({size - 1}))" in module.source) == (at.dtype == np.int32)
+    np.testing.assert_array_equal(results(module, arguments)[0], jax.jit(lambda x, at: x[at] * 2)(*arguments))
+
+
+@pytest.mark.parametrize("ends", [(-7, 5), (-6, 6), (0, 6), (-9, 6)])
+def test_other_clips_stay(ends):
+    def taken(x, at):
+        return x.at[jax.numpy.clip(at, *ends)].get(mode="promise_in_bounds") * 2
+
+    arguments = [floats(7), np.arange(-7, 7, dtype=np.int32)]
+    found = results(emitted(taken, arguments), arguments)[0]
+    np.testing.assert_array_equal(found, jax.jit(taken)(*arguments))

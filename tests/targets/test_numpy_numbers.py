@@ -265,3 +265,38 @@ def test_functions_of_small_arrays_are_calls(size, is_small):
     module = xla2py.emit(lines, style="fast")
     assert differences(lines, [np.linspace(-2, 2 + 1j, size, dtype=np.complex64)], module) == []
     assert ("np.conj(z)" in module.source or "z.conj()" in module.source) == is_small
+
+
+REGISTERS = {
+    "changed if true": (lambda c, k: jnp.where(c & 1 == 1, (c >> 1) ^ k, c >> 1), True),
+    "changed if false": (lambda c, k: jnp.where(c & 1 == 0, c >> 1, k ^ (c >> 1)), True),
+    "the other operand": (lambda c, k: jnp.where(c & 2 == 0, (c >> 1) ^ k, k), True),
+    "another number": (lambda c, k: jnp.where(c & 1 == 1, (c >> 1) ^ k, c >> 2), False),
+    "another operation": (lambda c, k: jnp.where(c & 1 == 1, (c >> 1) | k, c >> 1), False),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("dtype", ["uint32", "int8"])
+@pytest.mark.parametrize("form", REGISTERS)
+def test_bits_that_are_chosen_are_added_to_those_of_every_round(form, dtype):
+    """So LLVM computes several rounds at once."""
+    step, is_added = REGISTERS[form]
+
+    def register(data, k):
+        return jax.lax.fori_loop(0, len(data) * 8, lambda i, c: step(c ^ data[i // 8], k), ~(k ^ k))
+
+    info = np.iinfo(dtype)
+    data = np.array([info.min, info.max, 3, 77], dtype)
+    text = rounds(as_in_xla(register, data, np.array(info.max - 18, dtype)))
+    assert (") ^ (" in text or "k ^ (" in text) == is_added
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.compiled
+def test_numbers_in_compiled_loops_are_cut_to_integers_as_in_xla(dtype):
+    ends = [np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 2.0**31 - 1, 2.0**31 + 256, -(2.0**31) - 256, -0.5, 1e9, 0.99]
+    lines = program(f"x = {dtype[0]}{dtype[5:]}[11] parameter(0)", "ROOT r = s32[11] convert(x)")
+    module = emitted(lines)
+    assert "scalar_to_int32(" in module.source
+    assert differences(lines, [np.array(ends, dtype)], module) == []

@@ -215,3 +215,96 @@ def test_loops_in_loops():
         return lax.fori_loop(0, 6, outer, (x, x))
 
     as_in_xla(relax, X, Y)
+
+
+def test_an_array_that_becomes_another_carry_is_no_view_of_one_that_changes():
+    def turned(x, y):
+        def step(carry, _):
+            x, y = carry
+            z = y.at[0, 0, 0].add(x[1, 0, 1])
+            turned = y.T.at[0, 0, 0].add(y[0, 0, 0])
+            return (turned, x.at[1].set(jnp.cos(z[0]))), turned.sum()
+
+        return lax.scan(step, (x, y), length=3)
+
+    assert ".transpose(2, 1, 0).copy()" in rounds(as_in_xla(turned, X[:8].reshape(2, 2, 2), Y[:8].reshape(2, 2, 2)))
+
+
+def test_an_array_may_change_into_the_next_one_of_its_carry():
+    def turned(x):
+        return lax.fori_loop(0, 3, lambda _, x: x.T.at[0, 0].add(x[1, 0]), x)
+
+    as_in_xla(turned, X[:4].reshape(2, 2))
+
+
+@pytest.mark.compiled
+def test_arrays_in_another_shape_that_nothing_else_reads_are_not_copied():
+    def gates(x, turns):
+        def step(x, turn):
+            for k in range(3):
+                c, s = jnp.cos(turn[k]), jnp.sin(turn[k])
+                x = jnp.einsum("ij,ajb->aib", jnp.array([[c, -s], [s, c]]), x.reshape(2**k, 2, -1)).reshape(-1)
+            for k in range(2):
+                x = x.reshape(2**k, 2, 2, -1).at[:, 1, 1].multiply(-1).reshape(-1)
+            return x, None
+
+        return lax.scan(step, x, turns)[0]
+
+    text = rounds(as_in_xla(gates, X[:8], Y.reshape(4, 3)))
+    shaped = [line for line in text.splitlines() if ".reshape(" in line]
+    assert ["copy()" in line for line in shaped] == [True, False, False, False, True]  # but what is carried
+    assert text.count("copy_into(updated") == 2
+
+
+def test_arrays_in_another_shape_that_are_read_again_are_copied():
+    def walked(x, turns):
+        def step(x, turn):
+            sine = jnp.sin(x * turn[0])
+            y = sine.reshape(2, 2).at[0, 0].set(turn[1])
+            return (y * sine.reshape(2, 2)[::-1] + y.T).reshape(4), sine
+
+        return lax.scan(step, x, turns)
+
+    as_in_xla(walked, X[:4], Y.reshape(4, 3))
+
+
+@pytest.mark.compiled
+def test_matrices_are_stored_without_the_checks_of_an_assignment():
+    """Numba compiles texts of errors for these, which takes seconds."""
+
+    def filtered(x, rows):
+        def step(x, row):
+            x = jnp.tanh(x * row[0] + x.T)
+            return x + x.sum(), (x, x.T * row[1])
+
+        return lax.scan(step, x, rows)
+
+    assert rounds(as_in_xla(filtered, X[:4].reshape(2, 2), Y.reshape(4, 3))).count("copy_into(") >= 2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("width", [1, 3])
+def test_one_column_is_stored_in_all_columns_of_a_part(width):
+    def stored(x, y):
+        return lax.fori_loop(0, 3, lambda i, x: x.at[i, :, :].set(jnp.cos(y[:, :1]) + x[i, 0, 0]), x)
+
+    as_in_xla(stored, np.ones((3, 4, width), np.float32), Y[:4].reshape(4, 1))
+
+
+def test_what_stays_is_not_stored():
+    def moved(x, y, which):
+        def step(i, carry):
+            x, y = carry
+            up = which[i] > 1
+            return x.at[i].set(jnp.where(up, x[i] + 1, x[i])), y.at[i].set(jnp.where(up, y[i], y[i] * x[i]))
+
+        def branched(i, carry):
+            x, y = carry
+            new = lax.cond(which[i] > 1, lambda: (x[i] + jnp.sin(y[i]), y[i]), lambda: (x[i], y[i] * x[i]))
+            return x.at[i].set(new[0]), y.at[i].set(new[1])
+
+        return lax.fori_loop(0, 4, branched, lax.fori_loop(0, 4, step, (x, y)))
+
+    lines = as_in_xla(moved, X[:4], Y[:4], np.array([0, 2, 1, 3], np.int32)).source.splitlines()
+    sides = [line.split("#")[0].strip().split(" = ") for line in lines if " = " in line]
+    assert not any(target == value for target, value, *_ in sides)

@@ -204,8 +204,8 @@ class Renderer:
         text, operands = self._rendered(name, arguments)
         return template(text).expression(self._depth, operands)
 
-    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
-        """Return the statement that writes a value into an array of ``ndim`` axes, at an index with these ``items``."""
+    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], shape: Sequence[int]) -> str:
+        """Return the statement that writes a value into an array of this shape, at an index with these ``items``."""
         return self.statement("store", target, index, text)
 
     def statement(self, name: str, *arguments: Any) -> str:

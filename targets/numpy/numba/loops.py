@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import dropwhile
+from itertools import dropwhile, zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ....transpile.array.in_place import is_own_array, is_view
 from ....transpile.array.intervals import exceeded
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function
-from ....transpile.array.traversal import body_and_captured, is_inside
+from ....transpile.array.traversal import body_and_captured, dependencies, is_inside
 from ....transpile.array.value import FULL
 from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.expression import Renderer
@@ -59,10 +59,12 @@ class LoopRenderer(Renderer):
     owns_carried_arrays = True
     combines_in_place = False  # what is stored has a type of its own
 
-    def __init__(self, beside: Renderer, elements: NumbaRenderer, region: Region) -> None:
-        """``region`` is the body of the loop."""
+    def __init__(self, beside: Renderer, elements: NumbaRenderer, loop: Node, uses: Mapping[Node, int]) -> None:
+        """``uses`` are those of the nodes in the ``loop``."""
         self.elements = elements
-        self.region = region
+        self.region: Region = loop.parameters["loop"].region
+        self.uses = uses
+        self.handed_on = _handed_on(loop)
         super().__init__(beside.folder, beside.namespace, beside=beside)
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
@@ -100,13 +102,14 @@ class LoopRenderer(Renderer):
     def statement(self, name: str, *arguments: Any) -> str:
         return "" if name == "typed_numbers" else super().statement(name, *arguments)
 
-    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
+    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], shape: Sequence[int]) -> str:
         """Arrays are copied by a loop: an assignment of Numba's checks shapes, and compiles its strings for that."""
         places = sum(isinstance(item, int | Slot) for item in items)
-        is_copied = value.ndim == ndim - places > 0 and min(value.shape) > 1
+        is_copied = value.ndim == len(shape) - places > 0 and not _is_repeated(value, items, shape)
         is_other = not mentions(text, {target}) or _is_another_part(value, items)
-        if not (is_copied and is_other) or (value.ndim > 1 and len(items) > places):
-            return super().store(target, index, text, value, items, ndim)
+        is_line_or_matrix = value.ndim <= 2  # others must be contiguous
+        if not (is_copied and is_other) or not (is_line_or_matrix or len(items) == places):
+            return super().store(target, index, text, value, items, shape)
         part = self.elements.expression("item", target, [index])
         return self.elements.statement("copy_into", self.elements.called_function("copy_into"), part, text)
 
@@ -129,7 +132,19 @@ class LoopRenderer(Renderer):
         while node.ndim and is_view(source):
             source = source.operands[0]
         changes = source is not node and is_inside(source.region, self.region)
-        return self.expression("copy", node, text) if changes else text
+        is_copied = node.opcode == "reshape" and _is_turned(node.operands[0])
+        is_own = is_copied or (node.opcode == "reshape" and self._ends(node.operands[0]) and node not in self.handed_on)
+        return self.expression("copy", node, text) if changes and not is_own else text
+
+    def _ends(self, node: Node) -> bool:
+        """Return whether an array is made in the iteration, and read in one place alone. What was changed to it, or
+        copied for that, is not read later.
+        """
+        base = node
+        while base.operation.changes or (base.opcode == "reshape" and self.uses[base.operands[0]] == 1):
+            base = base.operands[0]
+        is_made = is_own_array(base) or _is_turned(base)
+        return is_made and base.region is node.region and self.uses[node] == 1
 
     def own_globals(self) -> dict[str, Any]:
         return {"is_compiled": True}
@@ -143,12 +158,43 @@ class LoopRenderer(Renderer):
         return self.typed_literal(value, from_dtype(value.dtype))
 
 
+def _is_repeated(node: Node, items: Sequence[Any], shape: Sequence[int]) -> bool:
+    """Return whether a part of an array of this ``shape``, at the ``items`` of an index, may have more elements."""
+    if None in items:
+        return True
+    pairs = zip_longest(items, shape, fillvalue=FULL)
+    sizes = [size if item == FULL else None for item, size in pairs if not isinstance(item, int | Slot)]
+    return any(own == 1 != size for own, size in zip(node.shape, sizes, strict=True))
+
+
 def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
     """Return whether a node is a row or column of an array other than the one at the ``items`` of an index."""
     if node.opcode != "getitem" or len(node.parameters["index"]) != len(items):
         return False
     trios = zip(node.parameters["index"], items, node.operands[0].shape, strict=False)
     return any(isinstance(a, int) and isinstance(b, int) and (a - b) % size for a, b, size in trios)
+
+
+def _handed_on(loop: Node) -> set[Node]:
+    """Return what the loop and those in it begin with and carry to the next iteration, and what branches give, with
+    the arrays that are changed to these.
+    """
+    body, _ = body_and_captured(loop)
+    waiting = [part for node in (loop, *body) if node.opcode in ("loop", "conditional") for part in dependencies(node)]
+    found: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        waiting += node.operands[: int(node.operation.changes)]
+    return found
+
+
+def _is_turned(node: Node) -> bool:
+    """Return whether an array is a view with axes in another order: its elements get side by side in a new array."""
+    if node.opcode != "transpose":
+        return False
+    longer = [axis for axis in node.parameters["axes"] if node.operands[0].shape[axis] > 1]
+    return longer != sorted(longer)
 
 
 def _lies_apart(node: Node) -> bool:
@@ -261,7 +307,7 @@ class LoopWriter:
     def _lines(self, writer: FunctionWriter, node: Node, parameters: Sequence[str]) -> list[str]:
         """Return the lines of a loop as the body of a function."""
         outside = writer.lines, writer.indent, writer.renderer, writer.control_flow
-        inside = LoopRenderer(self.renderer, self.elements, node.parameters["loop"].region)
+        inside = LoopRenderer(self.renderer, self.elements, node, writer.plan.uses)
         self.rounds = RoundWriter(writer, node, self.elements, self.annotate)
         self.rounds.known.update(parameters)
         writer.lines, writer.indent, writer.renderer, writer.control_flow = [], 1, inside, self.rounds

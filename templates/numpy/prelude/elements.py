@@ -213,7 +213,10 @@ def scalar_to_uint16(x: Any) -> np.uint16:
 @element
 def scalar_to_int32(x: Any) -> np.int32:
     """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
-    return np.int32(0 if np.isnan(x) else min(max(x, -2147483648.0), 2147483647.0))
+    if not abs(x) < 2147483648.0:  # as few are: to limit all of them would take longer
+        limit = np.int32(-2147483648) if x < 0 else np.int32(2147483647)
+        return np.int32(0) if np.isnan(x) else limit
+    return np.int32(x)
 
 
 @element

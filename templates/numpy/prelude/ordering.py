@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .elements import copy_into
+
 
 @njit(error_model="numpy", nogil=True)
 def place_in_order(x: Any, i: int, is_float: bool, largest: bool) -> Any:
@@ -107,7 +109,7 @@ def small_argsort(x: np.ndarray, dtype: Any) -> np.ndarray:
                     left, right = left + is_left, right + (not is_left)
             places, merged = merged, places
             size *= 2
-        order.reshape((-1, n))[row] = places
+        copy_into(order.reshape((-1, n))[row], places)
     return order
 
 

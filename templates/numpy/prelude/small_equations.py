@@ -27,7 +27,9 @@ def small_cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
         for k in range(i):
             rest -= factor[i, k] * factor[i, k]
         if not rest > 0:
-            factor[:] = np.tril(np.full((n, n), np.nan, a.dtype))
+            for row in range(n):
+                for column in range(row + 1):
+                    factor[row, column] = np.nan
             break
         factor[i, i] = np.sqrt(rest)
     return factor if lower else factor.T.copy()

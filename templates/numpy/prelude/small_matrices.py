@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .elements import copy_into
 from .small_equations import small_solve
 
 
@@ -185,7 +186,7 @@ def small_solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return ``small_solve`` of each of several matrices ``a`` [m, n, n] and ``b``."""
     x = np.empty(b.shape, b.dtype)
     for k in range(len(a)):
-        x[k] = small_solve(a[k], b[k])
+        copy_into(x[k], small_solve(a[k], b[k]))
     return x
 
 

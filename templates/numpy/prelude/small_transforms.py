@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .elements import copy_into
+
 
 @njit(error_model="numpy", nogil=True)
 def roots_of_unity(n: int, sign: int) -> np.ndarray:
@@ -73,7 +75,7 @@ def transform_lines(x: np.ndarray, sign: int) -> None:
         np.empty(n, x.dtype),
     )
     for row in range(len(x)):
-        line[:] = x[row]
+        copy_into(line, x[row])
         made = transform_line(line, other, roots)
         for k in range(n):
             x[row, k] = made[k] / n if sign > 0 else made[k]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from ...array.in_place import is_view
 from ...array.node import Node, Region
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside, nested_roots, topological
@@ -90,8 +91,11 @@ def schedule(
     given: Sequence[Carry] = (),
     takeovers: Iterable[tuple[Takeover, set[Node]]] = (),
     results: Sequence[Node] = (),
+    *,
+    overwrites: bool = False,
 ) -> Body:
-    """Return the named nodes of a region in order, with the handling of carries.
+    """Return the named nodes of a region in order, with the handling of carries. If the next iteration ``overwrites``
+    the arrays of carries, no other carry may look at one.
 
     Nodes that are made ``together`` are available after the last of them. The results that a branch has ``given`` are
     like carries: a name gets a new value, and the statement of that value may write it in place.
@@ -119,6 +123,8 @@ def schedule(
     if carries:
         _place_carries(carries, region, edges, reading, reads, body, is_loop=loop is not None)
     at_the_end = [*results, *(carry.following for carry in body.moves if carry.following is not None)]
+    if overwrites:
+        takeovers = [each for each in takeovers if not _becomes_another(each[0], body)]
     _take_over(takeovers, edges, reading, reads, body, reads.of_roots(at_the_end))
     body.statements = _ordered(members, edges, priority)
     return body
@@ -164,6 +170,24 @@ def _take_over(
             if ending is not statement:
                 named_again[taker] = ending
             body.taken.add(taker)
+
+
+def _becomes_another(takeover: Takeover, body: Body) -> bool:
+    """Return whether the buffer that is taken over would get the name of another carry, for its next value."""
+    return any(
+        carry.parameter is not takeover.array and takeover.taker in reached([following], _changed_to)
+        for following, carry in body.in_place.items()
+    )
+
+
+def _changed_to(node: Node) -> Sequence[Node]:
+    """Return the arrays that an array may have been, or looks at."""
+    if node.opcode != "item":
+        return node.operands[:1] if node.operation.changes or is_view(node) else ()
+    (source,), index = node.operands, node.parameters["index"]
+    if source.opcode == "loop":
+        return (source.parameters["loop"].carries[index].initial,)
+    return [branch.results[index] for branch in source.parameters["branches"]] if source.opcode == "conditional" else ()
 
 
 def _reads_in_its_body(statement: Node, takeover: Takeover, looking: set[Node], reads: Reads) -> bool:

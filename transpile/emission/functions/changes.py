@@ -91,7 +91,7 @@ class ChangeWriter:
         compiler = writer.loop_compiler
         if node.opcode == "scatter" and compiler is not None:
             compiler.scatter(node, name, begin)
-        elif compiler is None or not compiler.change(node, name):
+        elif not is_same_part(node, node.operands[1]) and (compiler is None or not compiler.change(node, name)):
             self._begin_test(node)
             writer.line(self._change(node, name), node)
             writer.indent = indent
@@ -123,7 +123,7 @@ class ChangeWriter:
                 text = writer.value_text(more)
                 return writer.renderer.statement("augment", node.operands[1].opcode, name, index, text)
             items = _with_numbers(node.parameters["index"], node.operands[2:])
-            return writer.renderer.store(name, index, operands[1], value, items, node.ndim)
+            return writer.renderer.store(name, index, operands[1], value, items, node.shape)
         row = operation(ufunc.opcode, {})
         is_one = node.opcode == "scatter" and row.wraps and row.promotes and not node.type.is_extension
         ufunc = UFUNCS[ufunc.opcode]
@@ -210,7 +210,7 @@ class ChangeWriter:
         index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
         target = writer.texts[store.carry.parameter]
         items = _with_numbers(store.index, store.indices)
-        line = writer.renderer.store(target, index, operands[1], value, items, store.carry.parameter.ndim)
+        line = writer.renderer.store(target, index, operands[1], value, items, store.carry.parameter.shape)
         writer.line(line, store.value)
         writer.lines[-1].after[store.result] = target
 

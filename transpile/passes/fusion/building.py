@@ -10,7 +10,7 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
-from ...array.node import Node, Region
+from ...array.node import Node, Region, literal_value
 from ...array.program import Branch, Function
 from ...array.traversal import topological
 from ...array.value import strong
@@ -342,16 +342,18 @@ class Gathering:
     def _place(self, gather: Gather, given: Node, index: Node, size: int) -> Node:
         """An index counted from the start of its axis, clipped to it if nothing tests its bounds."""
         kind = index_type(given)
-        place = index if index.type is kind else self._node("convert", (index,), kind)
         if is_within(given, 0, size):
-            return place
+            return index if index.type is kind else self._node("convert", (index,), kind)
+        is_clipped = _is_clipped(index, size)  # that is done once it counts from the start, which takes less
+        number = index.operands[1] if is_clipped else index
+        place = number if number.type is kind else self._node("convert", (number,), kind)
         first = self.graph.literal(0, kind)
-        if gather.is_clamped:
+        if not gather.is_clamped and given.type.is_signed and (given.interval is None or given.interval[0] < 0):
+            is_before = self._node("compare", (place, first), PRED, direction="LT")
+            place = self._node("select", (is_before, self._sum(place, size), place), kind)
+        if gather.is_clamped or is_clipped:
             return self._node("clamp", (first, place, self.graph.literal(size - 1, kind)), kind)
-        if not given.type.is_signed or (given.interval is not None and given.interval[0] >= 0):
-            return place
-        is_before = self._node("compare", (place, first), PRED, direction="LT")
-        return self._node("select", (is_before, self._sum(place, size), place), kind)
+        return place
 
     def _sum(self, place: Node, size: int) -> Node:
         return self._node("add", (place, self.graph.literal(size, place.type)), place.type)
@@ -362,6 +364,14 @@ class Gathering:
         if given.type.is_signed:
             tests.insert(0, self._node("compare", (place, self.graph.literal(0, place.type)), PRED, direction="GE"))
         return tests
+
+
+def _is_clipped(index: Node, size: int) -> bool:
+    """Return whether an index is clipped to what is an index of an axis, from its start or from its end."""
+    if index.opcode != "clamp" or not all(index.operands[k].is_literal for k in (0, 2)):
+        return False
+    low, high = (int(literal_value(index.operands[k])) for k in (0, 2))
+    return (low, high) == (-size, size - 1)
 
 
 # -- reductions as folds of a line
