@@ -101,6 +101,30 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
 )
 
 
+def interleaved(size: int, *paddings: str, both: str = "p0, p1", sum_: str = "add") -> str:
+    """A sum of arrays of three numbers and of two, padded within."""
+    parts = ("v = f32[3] slice(x), slice={[0:3]}", "w = f32[2] slice(x), slice={[4:6]}", "u = f32[3] exponential(v)")
+    pads = (f"p{k} = f32[{size}] pad({'vwu'[k]}, zero), padding={each}" for k, each in enumerate(paddings))
+    lines = ("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *parts, *pads)
+    return entry(*lines, f"r = f32[{size}] {sum_}({both})")
+
+
+test_interleaved_parts_are_written_to_their_places = cases("added_parts", X)(
+    (interleaved(5, "0_0_1", "1_1_1"), "= np.zeros(5", "[::2] += x[:3]", "[1::2] += x[4:]", lacks("pad(")),
+    (interleaved(8, "1_0_2", "0_4_2"), "[1::3] += x[:3]", "[:4:3] += x[4:]"),
+    (interleaved(6, "0_1_1", "1_2_1", "1_0_1", both="p0, p2"), "[::2] += x[:3]", "[1::2] += np.exp(x[:3])"),
+    (interleaved(6, "0_1_1", "2_1_1"), STAYS),  # they meet: the sum of -0 and -0 is -0
+    (interleaved(6, "1_0_1", "0_4_0"), STAYS),
+    (interleaved(7, "2_0_1", "0_5_0"), "[2::2] += x[:3]", "[:2] += x[4:]"),
+    (interleaved(5, "0_0_1", "1_1_1", sum_="maximum"), STAYS),
+    (lambda x: jnp.stack([jnp.exp(x), jnp.exp(-x)], axis=1), STAYS),
+    (
+        lambda x: jax.lax.associative_scan(lambda a, b: a @ b, x.reshape(6, 1, 1) * jnp.eye(2)),
+        *("[::2] += ", "[1::2] += ", lacks("pad(")),
+    ),
+)
+
+
 test_numbers_are_added_to_the_whole = cases("added_parts", X)(
     (lambda x: jnp.zeros(6).at[::2].set(x[:3]) + 1, STAYS),
 )

@@ -1,5 +1,6 @@
 """Adds only to the part of an array that changes, where the rest would get 0 added: ``total[i] += x`` for the sum with
-zeros of which one row is ``x``, and ``total[1:] += x`` where several padded parts are added.
+zeros of which one row is ``x``, and ``total[1:] += x`` where several padded parts are added. Of two parts with gaps,
+each fills those of the other: the halves that a scan of matrices interleaves, ``total[::2] += x``.
 
 So gradients accumulate the contributions to the elements of an array. Adding 0 turns -0 into +0: a total that begins
 with zeros has no -0, and for padded parts the result depends on the order of addition anyway.
@@ -8,6 +9,7 @@ with zeros has no -0, and for padded parts the result depends on the order of ad
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
@@ -21,6 +23,7 @@ from ..rewriting.patterns import is_zero, is_zeros
 from .own_arrays import own_arrays
 
 _FEWEST_PADS = 3  # in one sum: its text is then longer than the lines that add to slices
+_FEW = 64  # positions that are compared one by one
 _ADD = Ufunc("add")
 
 
@@ -38,6 +41,9 @@ def added_parts(function: Function, supports: Support) -> None:
             is_filled = _is_filled(live, total) and is_free(node, total)
             if part.opcode == "pad" and (is_filled or _is_padded(live, node)):
                 return _added(graph, _begun(graph, total), *_place(graph, part))
+            places, own = _places(part), _places(total) if live.count(total) == 1 else ()
+            if _has_gaps(part) and any(map(_are_apart, places, own, node.shape)):
+                return _interleaved(graph, (total, own), (part, places))
         return None
 
     def is_free(node: Node, total: Node) -> bool:
@@ -120,6 +126,58 @@ def _place(graph: Graph, pad: Node) -> tuple[tuple[Node, ...], tuple[object, ...
         (item or None, item + 1 if item + 1 < size else None, None) if isinstance(item, int) else item
         for item, (_, size) in zip(index, sizes, strict=True)
     )
+
+
+def _interleaved(graph: Graph, *parts: tuple[Node, tuple[object, ...]]) -> Node:
+    """Return an array with padded parts at places that are apart. They are assigned if they fill it and have no -0,
+    which adding 0 would lose; else they are added to zeros.
+    """
+    whole = parts[0][0]
+    arrays = [part.operands[0] for part, _ in parts]
+    if sum(prod(x.shape) for x in arrays) == prod(whole.shape) and all(map(is_never_minus_zero, arrays)):
+        made = graph.add("empty", (), shape=whole.shape, element_type=whole.element_type, pinned=True)
+        for x, (_, places) in zip(arrays, parts, strict=True):
+            made = graph.add("setitem", (made, x), index=places)
+        return made
+    made = filled(graph, graph.literal(0, whole.type), whole.shape)
+    for x, (_, places) in zip(arrays, parts, strict=True):
+        made = _added(graph, made, (x,), places)
+    return made
+
+
+def _are_apart(place: object, other: object, size: int) -> bool:
+    """Return whether two slices of an axis are known to have no element in common."""
+    one, two = sorted((_range(place, size), _range(other, size)), key=len)
+    if one.step == two.step and (one.start - two.start) % one.step:
+        return True
+    return len(one) <= _FEW and not any(position in two for position in one)
+
+
+def _range(place: object, size: int) -> range:
+    return range(*slice(*place).indices(size)) if isinstance(place, tuple) else range(size)
+
+
+def _has_gaps(node: Node) -> bool:
+    """Return whether an array is padded with zeros between its elements."""
+    return node.opcode == "prelude" and node.parameters["function"] == "pad" and is_zero(node.operands[1])
+
+
+def _places(node: Node) -> tuple[object, ...]:
+    """Return the index, in an array that is padded with zeros, of the elements that were padded; else nothing."""
+    if _has_gaps(node):
+        gaps, widths = node.parameters["keywords"]["interior"], node.parameters["arguments"][2]
+    elif node.opcode == "pad" and is_zero(node.operands[1]):
+        gaps, widths = (0,) * node.ndim, node.parameters["widths"]
+    else:
+        return ()
+    index: list[object] = []
+    for n, size, gap, (low, high) in zip(node.operands[0].shape, node.shape, gaps, widths, strict=True):
+        if min(low, high) < 0 or not n:
+            return ()
+        end = low + (n - 1) * (gap + 1) + 1
+        place = low or None, end if end + gap < size else None, gap + 1 if gap else None
+        index.append(FULL if place == (None, None, None) else place)
+    return tuple(index)
 
 
 def _added(graph: Graph, total: Node, operands: tuple[Node, ...], index: tuple[object, ...]) -> Node:

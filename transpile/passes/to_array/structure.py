@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -215,8 +216,9 @@ def concatenate(lowering: FunctionLowering, instruction: Instruction, *operands:
 
 @lowers("pad")
 def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, filling: Value) -> Value:
-    padding: tuple[PaddingDimension, ...] = instruction["padding"]
-    shape = instruction.array_shape
+    shape, sizes = instruction.array_shape, instruction.operands[0].array_shape.dimensions
+    given: tuple[PaddingDimension, ...] = instruction["padding"]
+    padding = tuple(part if n > 1 else replace(part, interior=0) for part, n in zip(given, sizes, strict=True))
     if all(part == PaddingDimension(0, 0) for part in padding):
         return operand
     if all(part.interior == 0 for part in padding):
