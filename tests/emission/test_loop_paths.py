@@ -107,6 +107,24 @@ def test_paths_are_kept_beside_a_text(tmp_path):
     assert read.loop_paths == module.loop_paths
 
 
+def test_a_leaf_that_a_loop_begins_with_keeps_its_name():
+    text = LOOP.replace("  x = f32[3] parameter(0)", "  x = f32[3] parameter(0), metadata={op_name=\"cache['phase']\"}")
+    paths = {"loop": ("state['tick']", "state['cache']['phase']")}
+    assert "cache_phase = np.sin(cache_phase)" in xla2py.emit(replace(parse_module(text), loop_paths=paths)).source
+
+
+def test_a_field_whose_name_others_have_is_told_apart_by_its_root():
+    def fall(state, times):
+        def step(state, dt):
+            height = state["height"] - dt * state["speed"]
+            return {"height": jnp.where(height < 0, state["height"], height), "speed": state["speed"] + dt}, height
+
+        return jax.lax.scan(step, state, times)
+
+    source = emitted(fall, {"height": jnp.float32(3), "speed": jnp.float32(0)}, jnp.arange(4.0)).source
+    assert "height = state_height - " in source and "height_2" not in source
+
+
 def test_a_path_is_never_code():
     paths = ("import os; os.abort()", "x['class']", "a.b" * 200)
     source = xla2py.emit(replace(parse_module(LOOP), loop_paths={"loop": paths})).source

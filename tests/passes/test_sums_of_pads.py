@@ -103,7 +103,6 @@ STAYING = {
         "b = f32[6] pad(y, zero), padding=3_0",
         "s = f32[6] add(a, b)",
     ),
-    "with space between elements": sum_of("x 0_1_1", "y 1_0_1"),
     "no minus": sum_of("x 0_1", "y 1_0", whole="f32[4]"),
     "two places apart": sum_of("x 0_2", "m 2_0", whole="f32[5]", before="m = f32[3] negate(x)"),
 }

@@ -299,12 +299,18 @@ class WantedNames:
         paths = names.loop_paths.get(origin.name, ()) if origin is not None and origin.opcode == "while" else ()
         if origin is None or not paths:
             return {}
-        words = names.functions.traced(origin, paths)
+        words = names.functions.traced(origin, paths, self.writer.plan.user_names.values())
         telling = {k: word for k, word in words.items() if not (is_empty_word(word) and paths[k].isidentifier())}
-        found = {carry: telling[carry.element] for carry in loop.carries if carry.element in telling}
+        found = {each: self._of_leaf(each, telling[each.element]) for each in loop.carries if each.element in telling}
         stores = {store.carry for store in loop.stores}
         own = {word for carry, word in found.items() if carry not in stores}
         return {carry: plural(word) if carry in stores and word in own else word for carry, word in found.items()}
+
+    def _of_leaf(self, carry: Carry, word: str) -> str:
+        """Return ``cache_key`` for ``key`` if a carry begins as that leaf of an argument, else the word."""
+        (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
+        leaf = self.writer.arguments.leaf_names.get(start) or self.writer.texts.get(start) or ""
+        return leaf if start.opcode == "parameter" and leaf.endswith(f"_{word}") else word
 
     def _of_cotangents(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return the names of the gradients of carries that the transpose of an author's scan carries."""

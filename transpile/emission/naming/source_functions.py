@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 
@@ -181,10 +181,11 @@ class SourceFunctions:
 
     # -- loops
 
-    def traced(self, loop: Instruction, paths: Sequence[str]) -> dict[int, str]:
+    def traced(self, loop: Instruction, paths: Sequence[str], taken: Collection[str]) -> dict[int, str]:
         """Return names for elements of a loop's carried tuple after their ``paths`` in the author's step.
 
-        Numbers in paths are the names that the step, or the line with the call, unpacks its values into.
+        Numbers in paths are the names that the step, or the line with the call, unpacks its values into. These stand
+        before a key whose name is ``taken`` by other values: ``cache_key``.
         """
         known = self._step_in_call(loop)
         definition = known[0] if known is not None else self._step(loop)
@@ -195,7 +196,9 @@ class SourceFunctions:
         outputs = {k for k, path in enumerate(paths) if path.startswith(_RESULT)}
         carried = _ends([() if k in outputs else way for k, way in enumerate(ways)])
         stacked = _ends([way if k in outputs else () for k, way in enumerate(ways)])
-        whole = {k: "_".join(ways[k]) for k in outputs if ways[k][0] not in ("_", _RESULT[:-1])}
+        needs_more = [k in outputs or name in taken for k, name in enumerate(carried)]
+        named = (k for k, path in enumerate(paths) if needs_more[k] and path and not path.startswith(ways[k][0]))
+        whole = {k: "_".join(ways[k]) for k in named if ways[k][0] != "_"}
         own = {k: name for k, name in whole.items() if len(name) <= _LONGEST}
         return {k: name for k in range(len(paths)) if (name := own.get(k) or carried[k] or stacked[k])}
 

@@ -218,7 +218,9 @@ def concatenate(lowering: FunctionLowering, instruction: Instruction, *operands:
 def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, filling: Value) -> Value:
     shape, sizes = instruction.array_shape, instruction.operands[0].array_shape.dimensions
     given: tuple[PaddingDimension, ...] = instruction["padding"]
-    padding = tuple(part if n > 1 else replace(part, interior=0) for part, n in zip(given, sizes, strict=True))
+    has_free_sizes = bool(lowering.module.module.free_sizes)  # then one element here may be more elsewhere
+    pairs = zip(given, sizes, strict=True)
+    padding = tuple(part if n > 1 or has_free_sizes else replace(part, interior=0) for part, n in pairs)
     if all(part == PaddingDimension(0, 0) for part in padding):
         return operand
     if all(part.interior == 0 for part in padding):
