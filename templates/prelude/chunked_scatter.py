@@ -85,8 +85,9 @@ def lettered_updates(
         pairs = zip(update.array.shape, own, strict=True)
         chunks = tuple((1,) if n == 1 else sizes[letter] for n, letter in pairs)
         update = update.recut(chunks)
-        if any(len(along) > 1 for along in chunks):
-            update = as_chunked(repeated(update.read(), [sizes[k] for k in own]))
+        whole = [sizes.get(letter, (1,)) for letter in own]
+        if any(len(along) > 1 for along in whole):
+            update = as_chunked(repeated(update.read(), whole))
         updates.append((update, own))
     return letters, batch, updates
 

@@ -9,7 +9,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.targets.cupy.twin.modules import to_device, twin
-from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.ladder.running import as_jax, checked, needs_compiler
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 GENERATOR = np.random.default_rng(6)
@@ -184,3 +184,18 @@ def test_updates_of_most_of_an_array(function, is_whole):
     module = emitted(function, *arguments)
     agrees(module, function, arguments)
     assert ("] = " not in main_of(module)) == is_whole
+
+
+NUMBERS_OF_COUNTERS = {
+    "compared": (lambda i, s: jnp.where(i.astype(jnp.float32) > s, s, s * 2), np.float32(2)),
+    "shifted": (lambda i, s: lax.shift_right_logical(i.astype(jnp.uint32) + 0, s), np.uint32(1)),
+    "added": (lambda i, s: s.at[0].set(s[0] + jnp.floor(i.astype(jnp.float32))), np.ones(5, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS_OF_COUNTERS)
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_numbers_of_counters_meet_arrays_and_kernels(name, style):
+    """NumPy compares a number on the left itself; a kernel takes no int, and no number says how often it runs."""
+    step, start = NUMBERS_OF_COUNTERS[name]
+    as_jax(lambda start: lax.fori_loop(0, 4, step, start), start, style=style)

@@ -57,6 +57,23 @@ ENTRY main {
   ROOT result = f32[16,3] scatter(x, place, u), update_window_dims={0}, inserted_window_dims={0},
     scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=r
 }"""
+COLUMN_BESIDE_ROWS = """
+r { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  zero = f32[] constant(0)
+  zeros = f32[2,3] broadcast(zero), dimensions={}
+  rows = s32[2] parameter(0)
+  columns = s32[20] parameter(1)
+  lines = s32[2,20,1] broadcast(rows), dimensions={0}
+  first = s32[1,20] reshape(columns)
+  both = s32[2,20] concatenate(first, first), dimensions={0}
+  last = s32[2,20,1] reshape(both)
+  places = s32[2,20,2] concatenate(lines, last), dimensions={2}
+  one = f32[] constant(1)
+  ones = f32[2,20] broadcast(one), dimensions={}
+  ROOT result = f32[2,3] scatter(zeros, places, ones), update_window_dims={}, inserted_window_dims={0,1},
+    scatter_dims_to_operand_dims={0,1}, index_vector_dim=2, to_apply=r
+}"""
 INSIDE = """
 r { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 ENTRY main {
@@ -92,6 +109,7 @@ SMALL = {
     **{f"{name} of floats": Case(rows(name, n=6), IN_PARTS, (-2, 8)) for name in REDUCERS[:4]},
     **{f"{name} of integers": Case(rows(name, n=6, dtype="s32"), IN_PARTS, (-2, 8)) for name in REDUCERS},
     "unsigned bits": Case(rows("and", n=6, dtype="u8"), IN_PARTS, (0, 8)),
+    "a column beside rows": Case(COLUMN_BESIDE_ROWS, IN_PARTS, (0, 2)),
     "truth": Case(rows("or", n=6, dtype="pred", source="u"), IN_PARTS, (-2, 8)),
 }
 

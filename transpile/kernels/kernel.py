@@ -61,9 +61,10 @@ class Kernel:
         return self.by_lines or self.at_once > 1
 
     @property
-    def is_read_whole(self) -> bool:
-        """Whether no input has the shape of the loop, so the call must pass the size."""
-        return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
+    def sized(self) -> tuple[int, ...]:
+        """The numbers of the inputs that have the shape of the loop: without one, the call must pass the size."""
+        parameters = enumerate(self.function.parameters)
+        return tuple(k for k, each in parameters if each not in self.whole and each.shape == self.loop)
 
     @property
     def key(self) -> Hashable:
