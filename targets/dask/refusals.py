@@ -11,9 +11,9 @@ OPERATIONS = frozenset("median range std var".split())
 
 # Library functions.
 LIBRARY = frozenset(
-    "bincount convolve correlate cross diff linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh linalg.norm "
-    "linalg.slogdet linalg.solve linalg.svd linalg.svdvals nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd "
-    "nansum nanvar pad polyval repeat searchsorted tile".split()
+    "bincount convolve correlate cross diff gradient kron linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh "
+    "linalg.norm linalg.slogdet linalg.solve linalg.svd linalg.svdvals nanargmax nanargmin nanmax nanmean nanmin "
+    "nanprod nanstd nansum nanvar pad polyval repeat searchsorted tile trapezoid tril_indices triu_indices".split()
 )
 
 # Prelude functions.

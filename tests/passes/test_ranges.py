@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 N = 13
@@ -104,3 +104,14 @@ def test_rows_beside_kernels_are_arrays_that_these_read():
     assert "@njit" in module.source and "np.arange(5000, 0, -1" in module.source
     (expected,) = run_hlo_in_child(text, x)
     np.testing.assert_allclose(module.load(keep_compiled=False).main(x), expected, rtol=1e-5)
+
+
+ROWS = np.arange(24, dtype=np.float32).reshape(4, 6) - 3
+
+test_running_sums_of_ones = cases("ranges", ROWS, budget=EXACT)(
+    (lambda x: jnp.cumsum(jnp.ones(6)) * x[0], "np.arange(1, 7, dtype=np.float32)"),
+    (lambda x: jax.lax.cumsum(jnp.ones(6), reverse=True) * x[0], "np.arange(1, 7, dtype=np.float32)[::-1]"),
+    (lambda x: jnp.cumsum(jnp.full(6, 3.0)) * x[0], ".cumsum(axis=0)", lacks("arange", "reduce_window")),
+    (lambda x: jnp.cumprod(jnp.broadcast_to(x[0], (4, 6)), axis=0), "cumprod(axis=0)", lacks("reduce_window")),
+    (lambda x: jnp.cumsum(jnp.ones((4, 6)), axis=1) * x, ".cumsum(axis=-1)", lacks("reduce_window")),
+)

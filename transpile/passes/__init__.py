@@ -37,12 +37,14 @@ from .indexing.indices import indices
 from .indexing.reshapes import reshapes
 from .indexing.rows import rows
 from .indexing.take_or_fill import take_or_fill
+from .indexing.triangle_places import triangle_places
 from .linear_algebra.accumulated_products import accumulated_products
 from .linear_algebra.cholesky import cholesky
 from .linear_algebra.crosses import crosses
 from .linear_algebra.decompositions import decompositions
 from .linear_algebra.determinants import determinants
 from .linear_algebra.factorisations import factorisations
+from .linear_algebra.kroneckers import kroneckers
 from .linear_algebra.narrow_products import narrow_products
 from .linear_algebra.products import products
 from .linear_algebra.projections import projections
@@ -64,9 +66,12 @@ from .reductions.pools import pools
 from .reductions.prefixes import prefixes
 from .reductions.strides import strides
 from .reductions.sums import sums
+from .reductions.trapezoids import trapezoids
 from .reductions.variances import variances
 from .shapes.aranges import aranges
 from .shapes.differences import differences
+from .shapes.gradients import gradients
+from .shapes.grids import grids
 from .shapes.joins import joins
 from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
@@ -145,6 +150,10 @@ PIPELINE: tuple[ArrayPass, ...] = (
     linspaces,
     squares,
     reshapes,
+    gradients,
+    grids,
+    kroneckers,
+    trapezoids,
     pool_gradients,
     pools,
     take_or_fill,
@@ -155,6 +164,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     ranges,
     aranges,
     constants,
+    triangle_places,
     repeated_positions,
     tables,
     strides,

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from ...hlo.attributes import PaddingDimension
-from ...hlo.element_types import ELEMENT_TYPES, ElementType
+from ...hlo.element_types import ELEMENT_TYPES, S64, ElementType
 from ...hlo.shapes import ArrayShape
 from ..operation import Operand, Parameters, Shape, ShapeRule, TypeRule
 from .indexing import taken_shape
@@ -92,6 +92,10 @@ def _with_diagonal(operands: Sequence[Operand], parameters: Parameters) -> Shape
     return (size + abs(argument(parameters, 1, 0)),) * 2
 
 
+def _kronecker(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    return tuple([one * other for one, other in zip(operands[0].shape, operands[1].shape, strict=True)])
+
+
 def _bits(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     """Return the shape of a bitcast: between element types of different width, the last axis appears or disappears."""
     shape, own = operands[0].shape, operands[0].element_type
@@ -148,6 +152,8 @@ SHAPES: dict[str, ShapeRule] = {
     "tiled": _tiled,
     "differences": _differences,
     "with diagonal": _with_diagonal,
+    "kronecker": _kronecker,
+    "integral": lambda operands, parameters: operands[0].shape[:-1],
     "bits": _bits,
     "convolved signal": lambda operands, parameters: _signal(operands, parameters, "full"),
     "correlated signal": lambda operands, parameters: _signal(operands, parameters, "valid"),
@@ -258,6 +264,24 @@ def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> Results:
     return transformed_shape(shape, kind, lengths), transformed_type(operands[0].element_type, kind)
 
 
+def _grid(operands: Sequence[Operand], parameters: Parameters) -> Results:
+    """Return the types of the coordinates of a grid, whose first two axes are exchanged unless indexed "ij"."""
+    sizes = [size for operand in operands for size in operand.shape]
+    if parameters["keywords"].get("indexing") != "ij":
+        sizes[:2] = sizes[1::-1]
+    return [(tuple(sizes), operand.element_type) for operand in operands]
+
+
+def _triangle(operands: Sequence[Operand], parameters: Parameters) -> Results:
+    """Return the types of the rows and columns of the elements of a triangle: ``np.triu_indices(n, k, m)``."""
+    rows = argument(parameters, 0, 0)
+    offset, columns = argument(parameters, 1, 0), argument(parameters, 2, rows)
+    is_lower = parameters["function"] == "tril_indices"
+    counts = (min(max(row + offset + is_lower, 0), columns) for row in range(rows))
+    count = sum(counted if is_lower else columns - counted for counted in counts)
+    return [((count,), S64)] * 2
+
+
 def _lapack(operands: Sequence[Operand], parameters: Parameters) -> Results:
     """Return the types of the results of the LAPACK routine that the function is named after."""
     from ...hlo.custom_calls.lapack import lapack_results
@@ -275,5 +299,7 @@ RESULTS: dict[str, Rule] = {
     "scanned": _scanned,
     "singular": _singular,
     "spectrum": _spectrum,
+    "grid": _grid,
+    "triangle": _triangle,
     "lapack": _lapack,
 }

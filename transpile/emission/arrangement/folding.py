@@ -90,7 +90,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if any(_starts_slice(user, node) for user in readers):
         return True
     if len(users) > 1:
-        return not (node.opcode == "arange" and len(users) == 2)
+        return not (node.opcode == "arange" and len(users) == 2 and users[0] is not users[1])
     if users == [None] and node is made.only_result:
         return False  # returned as it is
     if node in made.rows:

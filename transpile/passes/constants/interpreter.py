@@ -36,7 +36,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "linspace": linspace,
 }
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    name: getattr(np, name) for name in ("nextafter", "nan_to_num", "trunc", "copysign", "signbit")
+    name: getattr(np, name) for name in ("nextafter", "nan_to_num", "trunc", "copysign", "signbit", "diag")
 }
 _FOLDS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
@@ -113,6 +113,8 @@ def _called(node: Node, *operands: Array) -> Array | None:
 def _of_library(node: Node, *operands: Array) -> Array | None:
     """Return the value of a library function that is exact, or None."""
     function = _LIBRARY.get(node.parameters["function"])
+    if node.parameters["function"] == "bincount":
+        return np.bincount(*operands, **node.parameters["keywords"])
     if function is None or node.parameters["keywords"]:
         return None
     return np.asarray(function(*(_argument(item, operands) for item in node.parameters["arguments"])))

@@ -2,6 +2,9 @@
 array of zeros that gets all of them.
 
 Adding to 0 loses the sign of -0, so 0 is added where the sign makes a difference, other than to the sign of a zero.
+
+The gradient of an assignment numbers the values, assigns the numbers to zeros, and asks where 0 is left:
+``x[i] = 0`` is what it means.
 """
 
 from __future__ import annotations
@@ -13,17 +16,22 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Constant, Node, Slot, Ufunc
+from ...array.node import Constant, Node, Slot, Ufunc, literal_value
 from ...array.program import Function
 from ...array.rewriting import called, rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
 from ..algebra.signed_zeros import is_never_minus_zero, sign_matters
-from ..rewriting.patterns import is_zeros
+from ..constants.interpreter import known_value
+from ..rewriting.patterns import is_number, is_zeros, pattern
 
 _MOST = 4096  # positions in a table that is examined
 _ADD = Ufunc("add")
 _HAS_OPERATOR = (_ADD, Ufunc("multiply"))
+_NUMBERED = tuple(
+    pattern(f"select(compare((numbered := setitem(zeros, numbers, {places})), 0, direction='EQ'), x, ZERO)")
+    for places in ("i", "i, j")
+)
 
 
 def constant_places(function: Function, supports: Support) -> None:
@@ -32,6 +40,7 @@ def constant_places(function: Function, supports: Support) -> None:
         return
     graph, live = function.graph, live_nodes(function)
     is_entry = function.is_entry
+    rewrite(function, ("select",), lambda node: _without_numbered(graph, node), supports)
     rewrite(function, ("update_at",), lambda node: _assigned(graph, live, node, is_entry=is_entry), supports)
     rewrite(function, ("transpose",), lambda node: _along_axis(graph, live, node), supports)
     rewrite(function, ("setitem",), lambda node: _diagonal(graph, node), supports)
@@ -44,12 +53,35 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node, *, is_entry: bool) -> N
         return None
     if node.parameters["ufunc"] not in _HAS_OPERATOR:
         return None
-    if not (is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node, is_entry=is_entry)):
+    is_sum = node.parameters["ufunc"] == _ADD
+    is_free = is_sum and _is_free(live, node, is_entry=is_entry)
+    if is_sum and _is_zero_at(array, indices):
+        kept = value if is_free else graph.add("add", (value, graph.literal(0, value.type)))
+        return graph.add("setitem", (array.operands[0], kept, *indices), index=slots)
+    if not (is_zeros(array) and is_free):
         return with_operands(graph, node, node.operands, distinct=True)
     (index, *others), places = indices, _table(indices[0])
     if not others and places is not None and places.size == node.shape[0] and value.shape == node.shape:
         return _permuted(graph, value, index, np.argsort(places))
     return graph.add("setitem", (array, value, *indices), index=slots)
+
+
+def _without_numbered(graph: Graph, node: Node) -> Node | None:
+    """Return an array with 0 at the places that numbers were assigned to, for a selection of the others; or None."""
+    found = next((found for each in _NUMBERED if (found := each.match(node)) is not None), None)
+    if found is None or node.shape != found["x"].shape or node.shape != found["numbered"].shape:
+        return None
+    indices, zero, numbers = found["numbered"].operands[2:], found["ZERO"], found["numbers"].interval
+    is_numbered = numbers is not None and numbers[0] > 0 and is_zeros(found["zeros"])
+    if not is_numbered or literal_value(zero) or not is_never_minus_zero(zero):
+        return None
+    return graph.add("setitem", (found["x"], zero, *indices), index=found["numbered"].parameters["index"])
+
+
+def _is_zero_at(array: Node, indices: Sequence[Node]) -> bool:
+    """Return whether 0 was stored at the places."""
+    is_stored = array.opcode == "setitem" and array.operands[2:] == tuple(indices)
+    return is_stored and is_number(array.operands[1], 0)
 
 
 def _diagonal(graph: Graph, node: Node) -> Node | None:
@@ -113,11 +145,7 @@ def _turned(graph: Graph, array: Node, axes: Sequence[int]) -> Node:
 
 def _table(index: Node) -> np.ndarray | None:
     """Return the constant positions of an index, or None."""
-    if prod(index.shape) > _MOST:
-        return None
-    if index.opcode == "array":
-        return np.asarray(index.parameters["constant"].array)
-    return np.arange(index.parameters["stop"]) if index.opcode == "arange" else None
+    return known_value(index) if prod(index.shape) <= _MOST else None
 
 
 def _flat(tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:

@@ -19,6 +19,7 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
 from ...hlo.element_types import PRED, S32
+from ..rewriting.patterns import is_number
 
 _TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers below this are exact in the type
 _LEAST_ROW = 3  # numbers of a computed row
@@ -34,6 +35,7 @@ def ranges(function: Function, supports: Support) -> None:
     if not supports.features.sizes_are_fixed:
         return
     graph, live = function.graph, live_nodes(function)
+    rewrite(function, ("cumsum",), partial(_counting, graph), supports)
     rewrite(function, ("take", "setitem"), partial(_sliced, graph), supports)
     rewrite(function, ("add", "subtract", "multiply", "negate", "convert"), partial(_counted, graph, live), supports)
 
@@ -134,6 +136,14 @@ def _are_whole(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
         bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
         and not np.signbit(values[values == 0]).any()
     )
+
+
+def _counting(graph: Graph, node: Node) -> Node | None:
+    """The numbers 1, 2, .. for the running sum of ones."""
+    (ones,) = node.operands
+    is_short = node.ndim == 1 and node.type.name in _TYPES and node.shape[0] < _TYPES[node.type.name]
+    is_of_ones = ones.operation.is_filled and is_number(ones.operands[0], 1)
+    return _made(graph, node, range(1, node.shape[0] + 1)) if is_short and is_of_ones else None
 
 
 def _counted(graph: Graph, live: LiveNodes, node: Node) -> Node | None:

@@ -234,12 +234,13 @@ def running(
     """Return a cumulative sum, product, maximum or minimum along a dimension; None if the library has none, or the
     initial value is not the identity.
     """
-    element_type, axis = array.node.type, array.axes[dimension]
+    element_type = array.node.type
     unordered = element_type.is_complex and opcode in ("maximum", "minimum")
-    if opcode not in RUNNING or element_type is PRED or unordered or axis is None:
+    if opcode not in RUNNING or element_type is PRED or unordered or not is_identity(initial.node, opcode):
         return None
-    if not is_identity(initial.node, opcode):
-        return None
+    if array.axes[dimension] is None:
+        array = Value.of(lowering.plain(array))
+    axis = array.axes[dimension]
     accumulator = accumulated_type(element_type) if opcode in ("add", "multiply") else element_type
     source = converted(lowering, array, accumulator).node
     flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
