@@ -96,7 +96,7 @@ _RULES: dict[str, Rule] = {
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("gemm", "contract", "convolution"), _by_gemm),
     **dict.fromkeys(("matmul", "dot_general", "ragged_dot", "scaled_dot", "correlate"), _product),
-    **lacks("cholesky potrf triangular_solve back_substitute getrf solve", SOLVER),
+    **lacks("cholesky potrf triangular_solve back_substitute getrf solve solve_transposed", SOLVER),
     **lacks("reflect apply_q geqrf geqp3 orgqr ormqr gehrd sytrd syevd gesdd geev gees", SOLVER),
     **lacks("fourier_transform", PLAN),
     **lacks("crop dynamic_reshape", SIZE),

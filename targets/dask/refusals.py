@@ -19,7 +19,7 @@ LIBRARY = frozenset(
 # Prelude functions.
 FUNCTIONS = frozenset(
     "batch_norm_grad batch_norm_inference batch_norm_training get_or_fill log_softmax logsumexp softmax "
-    "take_or_fill".split()
+    "solve_transposed take_or_fill".split()
 )
 
 TABLES = {"library": LIBRARY, "prelude": FUNCTIONS}

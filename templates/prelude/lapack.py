@@ -86,6 +86,18 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return rows[:, n:].reshape(b.shape)
 
 
+def solve_transposed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return x with ``a.T`` @ x == ``b``, by the factors of ``a``; inf and NaN where
+    ``a`` is singular.
+    """
+    lu, pivots, _ = getrf(a)
+    columns = b if b.ndim == 2 else b[:, None]
+    half = triangular_solve(lu.T, columns, lower=True)
+    rows = triangular_solve(lu.T, half, unit_diagonal=True)
+    order = np.argsort(pivots_to_permutation(pivots - 1, len(b)))
+    return rows[order].reshape(b.shape)
+
+
 @np.errstate(all="ignore")
 def solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return ``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n,

@@ -283,6 +283,14 @@ def xlog1py(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where((x != 0) | np.isnan(y), x * np.log1p(y), 0)
 
 
+def gammasgn(x: np.ndarray) -> np.ndarray:
+    """Return the sign of the gamma function, 1 or -1; NaN at its poles below 0."""
+    floor = np.floor(x)
+    is_negative = np.where(x == 0, np.signbit(x), (x < 0) & (np.fmod(floor, 2) != 0))
+    signs: np.ndarray = np.where(is_negative, x.dtype.type(-1), x.dtype.type(1))
+    return np.where(np.isnan(x) | ((x < 0) & (x == floor)), np.nan, signs)
+
+
 def log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the logarithm of p / q, exact where these are near each other, and where
     their ratio is too large or too small for a number.

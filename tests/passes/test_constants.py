@@ -279,3 +279,10 @@ def sum_of(count, number):
 test_a_few_equal_numbers_are_added_up = cases("constants", ZEROS)(
     (sum_of(12, 0.1), "return x * 1.2"), (sum_of(65, 0.1), "np.full(65"), (sum_of(65, 0.5), "return x * 32.5")
 )
+
+
+test_multiples_of_the_identity_stay = cases("constants", X23[:, :2])(
+    (lambda x: x + 1e-9 * jnp.eye(2), "return x + np.eye(2, dtype=np.float32) * 1e-9"),
+    (lambda x: x + 0.5 * jnp.eye(2), "return x + np.eye(2, dtype=np.float32) * 0.5"),
+    (lambda x: x * (1 - jnp.eye(2)), "return x * np.array([[0, 1], [1, 0]], dtype=np.float32)"),
+)

@@ -7,7 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, cases, entry, lacks, main
-from xla2py.tests.recording.lazy_jax import jnp, lax
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 X = np.float32([0.1, -0.0, 7, 1e30, -np.inf, np.nan])
 
@@ -106,4 +106,12 @@ test_arrays_of_ones_are_no_factors = cases("factors", ROWS, claims=[lacks("np.on
 test_ones_stay_where_a_number_is_repeated = cases("factors", ROWS)(
     lambda x: jnp.ones(3) * x[0, 0],
     lambda x: jnp.full(3, 2.0) * x,
+)
+
+
+DEVIATING = np.float32([0.5, -2, 7, 7, 1e-3, 11])
+
+test_gradients_of_deviations_divide_once = cases("factors", DEVIATING, inputs=[(DEVIATING,), (DEVIATING * 0,)])(
+    (jax.grad(lambda x: x.std()), "ratio = (x - x.mean()) / (x.std() * 6)"),
+    (jax.grad(lambda x: x.std(ddof=1)), "ratio = (x - x.mean()) / (x.std(ddof=1) * 5)"),
 )

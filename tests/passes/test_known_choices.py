@@ -80,3 +80,22 @@ test_choices_of_what_is_there_and_double_negations = cases("known_choices")(
     (lambda x: (x > 0) == False, X, "return ~(x > 0)"),  # noqa: E712
     (lambda x: ((x > 0) == False) == False, X, "return x > 0"),  # noqa: E712,
 )
+
+WHOLE = np.int32([2, -3, 0, 2**31 - 1])
+
+test_integers_are_never_nan = cases("known_choices", WHOLE)(
+    (lambda i: jnp.where(i.astype(jnp.float32) >= i.astype(jnp.float32), i, 0), "return i"),
+    (lambda i: jnp.where(jnp.isnan(i.astype(jnp.float32)), 0, i), "return i"),
+    (lambda i: i.astype(jnp.float16) == i.astype(jnp.float16), "np.ones(4, dtype=np.bool_)"),  # some are infinite
+    (lambda i: i.astype(jnp.float32) < i.astype(jnp.float32), "np.zeros(4, dtype=np.bool_)"),
+    (lambda x: jnp.where(x >= x, x, 0), X, "return np.where(x >= x, x, 0)"),
+    (lambda x: jnp.where(x != x, 0, x), X, "np.isnan(x)"),
+    (lambda x: jnp.isnan(x.astype(jnp.float16)), X, "isnan"),
+)
+
+AROUND_POLES = np.float32([-3, -2.5, -2, -1.5, -1, -0.5, -0.0, 0, 0.5, 3, np.inf, -np.inf, np.nan])
+
+test_signs_of_the_gamma_function = cases("known_choices", AROUND_POLES)(
+    (lambda x: jax.scipy.special.gamma(x), "return gammasgn(x) * np.exp(lgamma(x))"),
+    (lambda x: jax.scipy.special.gammasgn(x), "return gammasgn(x)"),
+)

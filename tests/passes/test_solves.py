@@ -63,7 +63,7 @@ test_other_uses_of_lu_compute_the_same = cases("solves", REGULAR, RIGHT, budget=
 def test_the_transposed_equations_are_no_plain_solution():
     linalg = pytest.importorskip("jax.scipy.linalg")
     text = hlo(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1), REGULAR, RIGHT)
-    assert " solve(" not in main(text) and "getrf(" in main(text)
+    assert "return solve_transposed(a, b)" in main(text)
     assert_agrees(text, REGULAR, RIGHT, without="solves", budget=LOOSE)
 
 
@@ -72,4 +72,21 @@ test_cholesky = cases(
 )(
     (lambda a: jnp.linalg.cholesky(a, symmetrize_input=False), "return cholesky(a)"),
     lambda a: jnp.linalg.cholesky(a, upper=True),
+)
+
+
+def _gradients(function):
+    """Of the sum of the results."""
+    return jax.grad(lambda a, b: function(a, b).sum(), argnums=(0, 1))
+
+
+test_equations_of_transposes = cases(
+    "solves", REGULAR, RIGHT, inputs=[(matrix, RIGHT) for matrix in (REGULAR, ZERO, NAN)], budget=LOOSE
+)(
+    (_gradients(jnp.linalg.solve), "solve_transposed(a, ", lacks("getrf")),
+    (_gradients(lambda a, b: jnp.linalg.solve(a, b[:, 0])), "solve_transposed(a, ", lacks("getrf")),
+    (_gradients(lambda a, b: jnp.linalg.inv(a)), "solve_transposed(a, ", lacks("getrf")),
+    (lambda a, b: jax.grad(lambda a: jnp.linalg.slogdet(a)[1])(a), "solve_transposed(a, ", lacks("getrf")),
+    (lambda a, b: jnp.linalg.solve(a.T, b), "return solve(a.T, b)"),
+    (_gradients(lambda a, b: jnp.linalg.solve(jnp.stack([a, a + 1]), jnp.stack([b, b]))), lacks("solve_transposed")),
 )

@@ -29,7 +29,11 @@ _MINUS_ONE = np.array(-1, np.float32)
 _PARTS = ("getitem", "expand")
 _Path = tuple[int, ...]  # which operands lead to an operation
 
-RULES = (FloatRule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",)),)
+RULES = (
+    FloatRule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",)),
+    # the gradient of a deviation
+    FloatRule("multiply(x, (q := divide((r := divide(1, y)), N)))", "divide(x, multiply(y, N))", once=("q", "r")),
+)
 
 
 @dataclass(frozen=True, slots=True)

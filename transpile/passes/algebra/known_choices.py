@@ -5,6 +5,8 @@ the alternatives.
 of 0 is, if it is an integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is
 inf: the gradient of ``nan_to_num`` contains this. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and
 ``where(m, a, where(m, 0, b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
+
+Selections that give the sign of the gamma function are a call.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Node, literal_value
+from ...array.node import Constant, Node, literal_value
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import called, rewrite
 from ...array.support import Support
+from ...array.value import filled
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import FloatRule, Rule, apply_rules
 
 _MOST_MASKS = 4  # that are combined by operators
 _DEEPEST = 4  # nested selections
@@ -112,6 +115,32 @@ def _decided(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("ones" if is_any else "zeros", (answer,), shape=node.shape) if node.ndim else answer
 
 
+def _of_itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return what a comparison with itself gives everywhere, for numbers that are never NaN; or None."""
+    if not _is_never_nan(found["x"]):
+        return None
+    answer = graph.literal(found.get("direction") in ("EQ", "GE", "LE"), PRED)
+    return filled(graph, answer, node.shape)
+
+
+def _is_never_nan(node: Node) -> bool:
+    """Return whether a node holds integers, also converted ones."""
+    source = node.operands[0] if node.opcode == "convert" else node
+    return source.element_type is not None and (source.type.is_integral or source.type is PRED)
+
+
+def _sign_of_gamma(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    _, divisor = found["rest"].parameters["arguments"]
+    is_two = isinstance(divisor, Constant) and bool(divisor.array == 2)
+    return called(graph, "gammasgn", (found["x"],), node) if is_two else None
+
+
+_BELOW_ZERO = "(below := compare(x, 0, direction='LT'))"
+_IS_ODD = "compare((rest := np.mod(whole)), 0, direction='NE')"
+_SIGN_OF_GAMMA = (
+    f"select(or_(and_({_BELOW_ZERO}, compare(x, (whole := floor(x)), direction='EQ')), isnan(x)), nan, "
+    f"select(or_(and_(below, {_IS_ODD}), and_(compare(x, 0, direction='EQ'), np.signbit(x))), -1, 1))"
+)
 _IS_NUMBER = pattern("compare(x, C, direction='EQ')")
 RULES = (
     Rule("compare((choice := select(m, A, x)), B, direction='EQ')", _compared),
@@ -122,6 +151,9 @@ RULES = (
     Rule("not_(not_(m))", "m"),
     Rule("select(compare(x, C, direction='EQ'), C, x)", _same_anyway),
     Rule("select(compare(x, C, direction='NE'), x, C)", _same_anyway),
+    Rule("compare(x, x, direction=direction)", _of_itself),
+    FloatRule(_SIGN_OF_GAMMA, _sign_of_gamma),
+    Rule("isnan(x)", _of_itself),
     Rule("and_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("or_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),

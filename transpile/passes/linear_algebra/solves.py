@@ -1,5 +1,7 @@
 """Linear equations: raises JAX's code around LAPACK's LU factorisation to one call.
 
+Gradients solve with the transpose: with both triangles in the other order, and the rows put back.
+
 ``jnp.linalg.solve`` consists of that factorisation, a loop that turns its row exchanges into a permutation, and two
 triangular solves. The call does the same, so it behaves alike for singular and non-finite matrices.
 """
@@ -11,7 +13,7 @@ from ...array.node import Node, Slot
 from ...array.program import Function, Loop
 from ...array.rewriting import called, rewrite
 from ...array.support import Support
-from ...array.value import FULL, getitem, permute
+from ...array.value import FULL, NEW, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
@@ -142,6 +144,22 @@ def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "solve", (matrix, right), node)
 
 
+def _transposed_solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return the solution for the transposed matrix, whose rows are put back after two triangular solves; or None."""
+    outer, inner = (found[name].parameters["keywords"] for name in ("whole", "half"))
+    if outer != {"unit_diagonal": True} or inner != {"lower": True} or not _factors(found, found["order"]):
+        return None
+    (matrix,), x = found["factored"].operands, found["b"]
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or node.parameters["axis"] != 0:
+        return None
+    if "index" in found:
+        if tuple(found["index"]) != (FULL, 0) or x.shape[1] != 1:
+            return None
+        is_column = x.opcode == "expand" and tuple(x.parameters["index"]) == (FULL, NEW)
+        x = x.operands[0] if is_column else getitem(graph, x, (FULL, 0))
+    return called(graph, "solve_transposed", (matrix, x), node) if x.shape == node.shape else None
+
+
 def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return the vector solution for a right-hand side that is a single column, or None."""
     column = found["column"]
@@ -170,6 +188,10 @@ _TRIANGLES = 'select(compare((info := item(factored)), 0, direction="GE"), (lu :
 _TAKEN = "(taken := take(b, (order := prelude.pivots_to_permutation(rows))))"
 _RIGHT_SIDES = (_TAKEN, f"(turned := transpose({_TAKEN}))", f"(column := expand({_TAKEN}))")
 
+_TURNED = f"(both := transpose({_TRIANGLES}))"
+_WHOLE = f"(whole := prelude.triangular_solve({_TURNED}, (half := prelude.triangular_solve(both, b))))"
+_BACK = "argsort((order := prelude.pivots_to_permutation(rows)))"
+
 _EACH_TRIANGLE = 'select(expand(compare((info := item(factored)), 0, direction="GE")), (lu := item(factored)), nan)'
 _EACH_TAKEN = (
     "(taken := advanced_index(b, expand(each), clamp(0, (order := prelude.pivots_to_permutation(rows)), LAST)))"
@@ -186,6 +208,8 @@ RULES = (
         for right in _RIGHT_SIDES
     ),
     Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
+    Rule(f"take({_WHOLE}, {_BACK})", _transposed_solution),
+    Rule(f"take(getitem({_WHOLE}, index=index), {_BACK})", _transposed_solution),
 )
 
 # For several matrices. A target with chunks cuts the two triangular solves instead.
