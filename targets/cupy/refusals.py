@@ -18,8 +18,7 @@ def refuses(node: Node) -> str | None:
 # Functions of CuPy that are the same as NumPy's of that name.
 LIBRARY = frozenset(
     "angle arccos arccosh arcsin arcsinh arctan arctanh conj copysign diff fmod full_like hypot linalg.cholesky "
-    "linalg.eigh linalg.eigvalsh linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile tril_indices "
-    "triu_indices trunc".split()
+    "linalg.eigh linalg.eigvalsh linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile trunc".split()
 )
 
 
