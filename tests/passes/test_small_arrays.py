@@ -89,7 +89,7 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
     (padded("r = f32[8] add(p0, p1)"), lacks("+=")),
     (
         lambda x: jax.grad(lambda x: jnp.sin(x[jnp.array([0, 2])]).sum() + x[4] ** 2)(x),
-        *("np.zeros(6", "[4] = x[4] * 2", "[table] += np.cos(x[table])"),
+        *("np.array([0, 0, 0, 0, x[4] * 2, 0]", "[table] += np.cos(x[table])"),
     ),
     (
         lambda x: jax.grad(lambda y: y[0, 2] * y[1, 1] + y[1].sum() ** 2)(x.reshape(2, 3)),
@@ -163,4 +163,12 @@ test_diagonals_of_zeros = cases("constant_places", X)(
     (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].add(jnp.exp(x[:3])) @ x[3:6], "np.diag(np.exp(x[:3]))"),
     (lambda x: jnp.zeros((3, 4)).at[jnp.diag_indices(3)].set(x[:3]) @ x[2:6], STAYS),
     (lambda x: jnp.full((3, 3), -0.0).at[jnp.diag_indices(3)].set(x[:3]), STAYS),
+)
+
+test_one_element_with_zeros_around_it = cases("small_arrays", X)(
+    (jax.grad(lambda x: jnp.sin(x[2])), "return np.array([0, 0, np.cos(x[2]), 0, 0, 0], dtype=np.float32)"),
+    (lambda x: jnp.pad(x[:1], (1, 2), constant_values=2.0), "return np.array([2, x[0], 2, 2], dtype=np.float32)"),
+    (lambda x: jnp.pad(x[:2], (1, 0)), "np.pad("),
+    (lambda x: jnp.pad(x[:1, None], ((1, 1), (0, 0))), "np.pad("),
+    (lambda x: jnp.pad(x[:1], (3, 90)), "np.pad("),  # too long
 )

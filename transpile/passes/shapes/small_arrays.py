@@ -1,5 +1,5 @@
 """Small arrays whose elements are known individually, written as a person would: ``np.array([[c, s], [-s, c]])`` for
-rows that are joined, and for elements that are written into zeros.
+rows that are joined, for elements that are written into zeros, and for one element with zeros around it.
 
 They become a reshaped row of numbers, which libraries that take numbers in lists write as a list of rows.
 """
@@ -21,6 +21,7 @@ from ...array.support import Support
 from ...array.value import getitem
 
 _DEEPEST = 4  # nested arrays
+_MOST_AROUND = 8  # elements of a row with one that is not a number
 _Elements = dict[tuple[int, ...], Node]  # by index
 
 
@@ -31,16 +32,25 @@ def small_arrays(function: Function, supports: Support) -> None:
     def rule(node: Node) -> Node | None:
         if node.ndim not in (1, 2) or not 1 < prod(node.shape) <= MOST_NUMBERS or node.type.is_extension:
             return None
-        found = _written(graph, live, node) if node.opcode == "setitem" else _joined(graph, node)
+        found = _FOUND.get(node.opcode, _joined)(graph, live, node)
         if found is None or all(element.is_literal for element in found):
             return None
         row = graph.add("stack", tuple(found), axis=0)
         return row if node.ndim == 1 else graph.add("reshape", (row,), shape=node.shape)
 
-    rewrite(function, ("concatenate", "stack", "setitem"), rule, supports)
+    rewrite(function, ("concatenate", "stack", "setitem", "pad"), rule, supports)
 
 
-def _joined(graph: Graph, node: Node) -> list[Node] | None:
+def _padded(graph: Graph, live: LiveNodes, node: Node) -> list[Node] | None:
+    """The elements of a row of one element, with numbers before and after it."""
+    row, fill = node.operands
+    if row.shape != (1,) or not fill.is_literal or node.shape[0] > _MOST_AROUND:
+        return None
+    ((before, after),) = node.parameters["widths"]
+    return [fill] * before + (_elements(graph, row, _DEEPEST) or [getitem(graph, row, (0,))]) + [fill] * after
+
+
+def _joined(graph: Graph, live: LiveNodes, node: Node) -> list[Node] | None:
     """The elements of operands joined along the first axis, if none is a part of a longer array."""
     if not _is_in_order(node) or (node.opcode == "stack" and node.ndim == 1):
         return None
@@ -115,3 +125,6 @@ def _place(node: Node) -> tuple[int, ...] | None:
     given = (node.operands[item.index].parameters.get("value") if isinstance(item, Slot) else item for item in index)
     place = tuple(item for item in given if isinstance(item, int))
     return place if len(place) == node.ndim else None
+
+
+_FOUND = {"setitem": _written, "pad": _padded}
