@@ -34,6 +34,14 @@ def test_small_difference_is_close_and_measured():
     assert result.relative == pytest.approx(2**-22)
 
 
+def test_a_verdict_says_what_it_rests_on():
+    """A tiny number may be far from another in ulps, and far below what rounding makes of the numbers beside it."""
+    result = verdict(F([1e-12, 1]), F([3e-12, 1]), Budget(absolute=1e-8))
+    assert result.status is Status.CLOSE and result.ulps > 1e6
+    assert f"; decided by {result.error:.3g} of {result.allowed:.3g} allowed" in str(result)
+    assert "decided" not in str(verdict(F([1]), F([1])))
+
+
 def test_large_difference_names_the_worst_elements_first():
     expected = np.arange(1, 11, dtype=F).reshape(2, 5)
     actual = expected.copy()

@@ -160,6 +160,8 @@ class LeafResult:
             text += f", {self.mismatches} of {self.size} elements"
         if self.absolute:
             text += f", at most {self.absolute:.3g} absolute, {self.relative:.3g} relative, {self.ulps:.3g} ulp"
+        if self.error and self.allowed:
+            text += f"; decided by {self.error:.3g} of {self.allowed:.3g} allowed"
         lines = [text + (f" ({self.note})" if self.note else "")]
         lines += [f"  {list(worst.index)}: expected {worst.expected}, got {worst.actual}" for worst in self.worst]
         return "\n".join(lines)
