@@ -288,3 +288,13 @@ def test_products_of_few_terms_are_written_out(product, most, kind):
                 lambda a, x: lax.fori_loop(0, 5, lambda i, x: product(a, x) + i, x), a, x, tolerance=1e-5
             )
             assert (" @ " in rounds(module)) == bool(sign)
+
+
+def test_counters_beside_what_is_folded_are_numbers_of_the_library():
+    def function(x):
+        return lax.fori_loop(0, 4, lambda i, x: x + (lax.clz(jnp.int32(7)) + i), x)
+
+    x = np.ones(3, np.float32)
+    module = xla2py.emit(xla2py.from_jax(function, x), debug=True)
+    assert "x + (np.int32(29) + i).astype(np.float32)" in module.source
+    np.testing.assert_array_equal(module.load().main(x), jax.jit(function)(x))

@@ -89,7 +89,8 @@ def _parameter_problems(node: Node, known: Any) -> Iterator[str]:
 def _type_problems(node: Node) -> Iterator[str]:
     row, given = node.operation, (node.operands, node.parameters)
     python_int = row.python_int is not None and row.python_int(node.operands)
-    if row.python_int is not None and python_int != node.is_python_int:
+    has_type = any(each.is_literal for each in node.operands)  # beside an int, what was folded keeps the library's
+    if row.python_int is not None and python_int != node.is_python_int and not (python_int and has_type):
         yield f"it is {'no' if node.is_python_int else 'a'} Python int"
     try:
         shape = row.shape(*given) if row.shape is not None else None
