@@ -11,6 +11,7 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Constant, Node
+from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import call_parameters, rewrite, with_operands
 from ...array.support import Support
@@ -19,7 +20,7 @@ from ..rewriting.users import index_places
 
 _LEAST = 3  # positions; fewer are short lists
 _MOST = 128  # rows of a matrix
-_INDEXED = ("advanced_index", "take", "setitem", "update_at")
+_INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
 _CALLS = {"tril_indices": np.tril_indices, "triu_indices": np.triu_indices}
 _OFFSETS_OF_PAIRS = {"triu_indices": (1, 0), "tril_indices": (-1, 0)}
 _Call = tuple[str, tuple[int, ...], tuple[int, ...]]  # its name, its arguments, which of its results
