@@ -187,7 +187,10 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("scatter_at", "scatter_in_order", "scatter_rows"), _scatter),
     **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), _top_k),
     **{name: _equations(f"small_{name}", most=_MOST_OF_TRIANGLES) for name in ("cholesky", "triangular_solve")},
-    **{name: _equations(f"small_{name}") for name in "solve getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()},
+    **{
+        name: _equations(f"small_{name}")
+        for name in "solve solve_transposed getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()
+    },
     **dict.fromkeys(("linalg.det", "small_det"), _equations("small_determinant")),
     "pivots_to_permutation": _permutation,
     "linalg.slogdet": _equations("small_slogdet"),

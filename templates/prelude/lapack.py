@@ -86,16 +86,26 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return rows[:, n:].reshape(b.shape)
 
 
+@np.errstate(all="ignore")
 def solve_transposed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return x with ``a.T`` @ x == ``b``, by the factors of ``a``; inf and NaN where
-    ``a`` is singular.
-    """
-    lu, pivots, _ = getrf(a)
-    columns = b if b.ndim == 2 else b[:, None]
-    half = triangular_solve(lu.T, columns, lower=True)
-    rows = triangular_solve(lu.T, half, unit_diagonal=True)
-    order = np.argsort(pivots_to_permutation(pivots - 1, len(b)))
-    return rows[order].reshape(b.shape)
+    """Return x with ``a.T`` @ x == ``b``; inf and NaN where ``a`` is singular."""
+    with suppress(np.linalg.LinAlgError):
+        solution: np.ndarray = np.linalg.solve(a.T, b)
+        if np.isfinite(a).all() and np.isfinite(solution).all():
+            return solution
+    n, lu, order = len(a), a.copy(), np.arange(len(a))
+    for j in range(n):
+        k = j + int(np.abs(lu[j:, j]).argmax())
+        lu[[j, k]], order[[j, k]] = lu[[k, j]], order[[k, j]]
+        lu[j + 1 :, j] /= lu[j, j] or 1
+        lu[j + 1 :, j + 1 :] -= np.outer(lu[j + 1 :, j], lu[j, j + 1 :])
+    x = b.reshape(n, -1).copy()
+    for j in range(n):
+        x[j] /= lu[j, j]
+        x[j + 1 :] -= np.outer(lu[j, j + 1 :], x[j])
+    for j in reversed(range(n)):
+        x[:j] -= np.outer(lu[j, :j], x[j])
+    return x[np.argsort(order)].reshape(b.shape)
 
 
 @np.errstate(all="ignore")

@@ -60,6 +60,12 @@ CASES = [
     (jnp.linalg.solve, (MATRIX, X[:5]), "return np.linalg.solve(a, b)", "equations"),
     (jnp.linalg.solve, (MATRIX, X[0]), "return np.linalg.solve(a, b)", "equations"),
     (
+        lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1),
+        (MATRIX, X[:5]),
+        "return np.linalg.solve(a.T, b)",
+        "equations",
+    ),
+    (
         lambda a, b: linalg.solve_triangular(a, b, lower=True),
         (MATRIX, X[:5]),
         "return np.linalg.solve(np.tril(a), b)",

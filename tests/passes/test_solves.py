@@ -1,13 +1,12 @@
 """Linear equations and Cholesky factors, on matrices that are regular, singular and not finite."""
 
 import numpy as np
-import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, cases, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
-jnp = jax.numpy
+jnp, linalg = jax.numpy, jax.scipy.linalg
 rng = np.random.default_rng(3)
 REGULAR = rng.normal(size=(5, 5)).astype(np.float32) + 4 * np.eye(5, dtype=np.float32)[::-1]
 ZERO = np.zeros((5, 5), np.float32)
@@ -60,11 +59,39 @@ test_other_uses_of_lu_compute_the_same = cases("solves", REGULAR, RIGHT, budget=
 )
 
 
-def test_the_transposed_equations_are_no_plain_solution():
-    linalg = pytest.importorskip("jax.scipy.linalg")
-    text = hlo(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1), REGULAR, RIGHT)
-    assert "return solve_transposed(a, b)" in main(text)
-    assert_agrees(text, REGULAR, RIGHT, without="solves", budget=LOOSE)
+def _filtered(matrices, b):
+    def step(x, a):
+        x = jnp.linalg.solve(a + jnp.outer(x, x), b[:, 0])
+        return x, x.sum()
+
+    return jax.lax.scan(step, b[:, 1], matrices)[1].sum()
+
+
+test_transposed_equations = cases(
+    "solves",
+    REGULAR,
+    RIGHT,
+    inputs=[(matrix, RIGHT) for matrix in (REGULAR, ZERO, NAN)],
+    claims=[lacks("getrf")],
+    budget=LOOSE,
+    also=[optimised],
+)(
+    (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1), "return solve_transposed(a, b)"),
+    (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b[:, 0], trans=1), "return solve_transposed(a, b[:, 0])"),
+)
+
+
+def test_a_loop_saves_the_matrix_for_transposed_equations():
+    matrices = np.stack([REGULAR, REGULAR.T, REGULAR + 1])
+    text = hlo(jax.value_and_grad(_filtered), matrices, RIGHT)
+    assert "solve_transposed(" in main(text) and "getrf" not in main(text) and "permutation" not in main(text)
+    assert_agrees(text, matrices, RIGHT, without="solves", budget=LOOSE)
+
+
+test_other_transposed_factors_compute_the_same = cases("solves", REGULAR, RIGHT, claims=[lacks("solve_transposed")])(
+    lambda a, b: linalg.lu_solve((linalg.lu_factor(a)[0], linalg.lu_factor(a.T)[1]), b, trans=1),
+    lambda a, b: linalg.lu_solve((linalg.lu_factor(a)[0].T, linalg.lu_factor(a)[1]), b, trans=1),
+)
 
 
 test_cholesky = cases(

@@ -310,6 +310,23 @@ def test_solve_of_regular_matrices_is_the_librarys():
         np.testing.assert_array_equal(lapack.solve(a, b), np.linalg.solve(a, b))
 
 
+def test_transposed_equations_are_the_librarys_or_those_of_the_factors():
+    a = rng.normal(size=(5, 5))
+    for b in (a[0], a[:, :3], a[:, :0]):
+        np.testing.assert_array_equal(lapack.solve_transposed(a, b), np.linalg.solve(a.T, b))
+    singular, infinite, b = a.copy(), a.copy(), rng.normal(size=(5, 2))
+    singular[3], infinite[1, 2] = singular[0] / 2, np.inf
+    for spoilt in (singular, infinite, np.zeros((5, 5)), np.full((5, 5), np.nan)):
+        with np.errstate(all="ignore"):
+            lu, pivots, _ = lapack.getrf(spoilt)
+            half = linalg.triangular_solve(lu.T, b, lower=True)
+            order = lapack.pivots_to_permutation(pivots - 1, 5)
+            wanted = linalg.triangular_solve(lu.T, half, unit_diagonal=True)[np.argsort(order)]
+        found = lapack.solve_transposed(spoilt, b)
+        assert not np.isfinite(found).all()
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 def test_solve_of_infinite_matrices_is_not_the_librarys():
     a, b = random((4, 4), np.float64), random((4, 2), np.float64)
     a[0, 0], a[1, 0] = np.inf, -np.inf

@@ -78,11 +78,17 @@ def test_small_equations_are_solved_as_by_the_shared_prelude():
             a = normal(n, n, dtype=dtype)
             for b in (normal(n, dtype=dtype), normal(n, 3, dtype=dtype), normal(3, n, dtype=dtype).T):
                 tolerance = 3e3 * np.finfo(dtype).eps
-                np.testing.assert_allclose(small_equations.small_solve(a, b), lapack.solve(a, b), tolerance, tolerance)
+                for name in ("solve", "solve_transposed"):
+                    made, expected = getattr(small_equations, f"small_{name}"), getattr(lapack, name)
+                    np.testing.assert_allclose(made(a, b), expected(a, b), tolerance, tolerance)
     for singular in (np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0, 2]), np.full((3, 3), np.nan)):
-        made, expected = (solve(singular, np.arange(3.0)) for solve in (small_equations.small_solve, lapack.solve))
-        assert np.array_equal(np.isfinite(made), np.isfinite(expected))
-        np.testing.assert_array_equal(made, expected)
+        for solves in (
+            (small_equations.small_solve, lapack.solve),
+            (small_equations.small_solve_transposed, lapack.solve_transposed),
+        ):
+            made, expected = (solve(singular, np.arange(3.0)) for solve in solves)
+            assert np.array_equal(np.isfinite(made), np.isfinite(expected))
+            np.testing.assert_array_equal(made, expected)
 
 
 def kalman(gain: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -104,6 +110,7 @@ def kalman(gain: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     [
         (jnp.linalg.solve, "small_solve"),
         (lambda s, hp: jnp.linalg.inv(s) @ hp, "small_solve"),
+        (lambda s, hp: jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(s), hp, trans=1), "small_solve_transposed"),
         (lambda s, hp: jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(s), hp), "small_triangular_solve"),
         (lambda s, hp: jax.scipy.linalg.solve_triangular(jnp.linalg.cholesky(s), hp, lower=True), "small_cholesky"),
     ],

@@ -239,6 +239,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "equations": (
         Rule("prelude.solve(a, b)", "np.linalg.solve(a, b)"),
         Rule("prelude.solve_each(a, b)", "np.linalg.solve(a, b)"),
+        Rule("prelude.solve_transposed(a, b)", "np.linalg.solve(transpose(a), b)"),
         Rule("getitem(np.linalg.solve(a, (column := expand(b))))", _column),
     ),
     "triangles": (FloatRule("prelude.triangular_solve(a, b)", _triangular),),

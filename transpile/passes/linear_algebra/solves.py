@@ -1,20 +1,23 @@
 """Linear equations: raises JAX's code around LAPACK's LU factorisation to one call.
 
-Gradients solve with the transpose: with both triangles in the other order, and the rows put back.
-
 ``jnp.linalg.solve`` consists of that factorisation, a loop that turns its row exchanges into a permutation, and two
-triangular solves. The call does the same, so it behaves alike for singular and non-finite matrices.
+triangular solves. The call does the same, so it behaves alike for singular and non-finite matrices. Its gradient solves
+with the transposed factors; a loop that saved these for the gradient saves the matrix.
 """
 
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function, Loop
 from ...array.rewriting import called, rewrite
 from ...array.support import Support
-from ...array.value import FULL, NEW, getitem, permute
+from ...array.traversal import is_inside
+from ...array.value import FULL, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
+from ..loops.dead_carries import unread_carries
+from ..loops.loop_rows import is_counted_store, is_row, of_all_rounds, row_at
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
 from ..to_array.linear_algebra import permutation
@@ -37,7 +40,10 @@ def solves(function: Function, supports: Support) -> None:
         return None if found is None else _order(graph, node, found)
 
     rewrite(function, ("item",), rule, supports)
-    apply_rules(function, (*RULES, *RULES_OF_MANY) if supports.features.arrays_fit_memory else RULES, supports)
+    apply_rules(function, (*RULES, *RULES_IN_MEMORY) if supports.features.arrays_fit_memory else RULES, supports)
+    calls = live_nodes(function).of(("prelude",))
+    if any(call.parameters["function"] == "solve_transposed" for call in calls):
+        unread_carries(function, supports)  # of the factors
 
 
 def _permutation(node: Node) -> Node | None:
@@ -144,22 +150,6 @@ def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "solve", (matrix, right), node)
 
 
-def _transposed_solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the solution for the transposed matrix, whose rows are put back after two triangular solves; or None."""
-    outer, inner = (found[name].parameters["keywords"] for name in ("whole", "half"))
-    if outer != {"unit_diagonal": True} or inner != {"lower": True} or not _factors(found, found["order"]):
-        return None
-    (matrix,), x = found["factored"].operands, found["b"]
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or node.parameters["axis"] != 0:
-        return None
-    if "index" in found:
-        if tuple(found["index"]) != (FULL, 0) or x.shape[1] != 1:
-            return None
-        is_column = x.opcode == "expand" and tuple(x.parameters["index"]) == (FULL, NEW)
-        x = x.operands[0] if is_column else getitem(graph, x, (FULL, 0))
-    return called(graph, "solve_transposed", (matrix, x), node) if x.shape == node.shape else None
-
-
 def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return the vector solution for a right-hand side that is a single column, or None."""
     column = found["column"]
@@ -167,6 +157,56 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if not is_column or tuple(node.parameters["index"]) != (":", 0):
         return None
     return called(graph, "solve", (found["a"], column.operands[0]), node)
+
+
+def _transposed(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return the solution of the transposed equations, or None."""
+    outer, inner = (found[name].parameters["keywords"] for name in ("whole", "half"))
+    is_vector = "first" in found
+    if is_vector and found["first"].parameters["index"] != (FULL, 0):
+        return None
+    if outer != {"unit_diagonal": True} or inner != {"lower": True} or node.parameters["axis"]:
+        return None
+    both, order, right = (found[name] for name in ("both", "order", "b"))
+    matrix = _factored(both, order) or _factored_in_loop(graph, both, order)
+    if matrix is None:
+        return None
+    if is_vector:
+        is_column = right.opcode == "expand" and right.operands[0].ndim == 1
+        right = right.operands[0] if is_column else getitem(graph, right, (FULL, 0))
+    return called(graph, "solve_transposed", (matrix, right), node) if right.shape == node.shape else None
+
+
+def _factored(both: Node, order: Node) -> Node | None:
+    """Return the matrix that has these factors and this order of rows, or None."""
+    found = pattern(_TRIANGLES).match(both)
+    is_order = order.opcode == "prelude" and order.parameters["function"] == "pivots_to_permutation"
+    if found is None or not is_order or not _factors(found, order):
+        return None
+    (matrix,) = found["factored"].operands
+    return matrix if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] else None
+
+
+def _factored_in_loop(graph: Graph, both: Node, order: Node) -> Node | None:
+    """Return the row of the matrices that a loop has factored, if ``both`` and ``order`` are rows of what it saved."""
+    saved = [_saved(row) for row in (both, order)]
+    if None in saved or both.operands[1] is not order.operands[1]:
+        return None
+    (loop, factors), (other, exchanged) = (each for each in saved if each is not None)
+    matrix = _factored(factors, exchanged) if loop is other else None
+    if matrix is None or not is_inside(matrix.region, loop.parameters["loop"].region):
+        return None
+    return row_at(graph, of_all_rounds(graph, loop, matrix, both.operands[0].shape[0]), both.operands[1])
+
+
+def _saved(row: Node) -> tuple[Node, Node] | None:
+    """Return the loop that saved a row, and its value there, or None."""
+    if not is_row(row) or row.operands[0].opcode != "item" or row.operands[0].operands[0].opcode != "loop":
+        return None
+    (node,), index = row.operands[0].operands, row.operands[0].parameters["index"]
+    loop: Loop = node.parameters["loop"]
+    store = next((store for store in loop.stores if store.carry is loop.carries[index]), None)
+    return (node, store.value) if store is not None and is_counted_store(store, loop) else None
 
 
 def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -188,14 +228,13 @@ _TRIANGLES = 'select(compare((info := item(factored)), 0, direction="GE"), (lu :
 _TAKEN = "(taken := take(b, (order := prelude.pivots_to_permutation(rows))))"
 _RIGHT_SIDES = (_TAKEN, f"(turned := transpose({_TAKEN}))", f"(column := expand({_TAKEN}))")
 
-_TURNED = f"(both := transpose({_TRIANGLES}))"
-_WHOLE = f"(whole := prelude.triangular_solve({_TURNED}, (half := prelude.triangular_solve(both, b))))"
-_BACK = "argsort((order := prelude.pivots_to_permutation(rows)))"
-
 _EACH_TRIANGLE = 'select(expand(compare((info := item(factored)), 0, direction="GE")), (lu := item(factored)), nan)'
 _EACH_TAKEN = (
     "(taken := advanced_index(b, expand(each), clamp(0, (order := prelude.pivots_to_permutation(rows)), LAST)))"
 )
+
+_HALF = "(half := prelude.triangular_solve((turned := transpose(both)), b))"
+_WHOLE = f"(whole := prelude.triangular_solve(turned, {_HALF}))"
 
 RULES = (
     Rule(WRAPPED, _dead_wrap),
@@ -208,15 +247,17 @@ RULES = (
         for right in _RIGHT_SIDES
     ),
     Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
-    Rule(f"take({_WHOLE}, {_BACK})", _transposed_solution),
-    Rule(f"take(getitem({_WHOLE}, index=index), {_BACK})", _transposed_solution),
 )
 
-# For several matrices. A target with chunks cuts the two triangular solves instead.
-RULES_OF_MANY = tuple(
-    Rule(
-        f"prelude.triangular_solve((both := {_EACH_TRIANGLE}), (half := prelude.triangular_solve(both, {right})))",
-        _solutions,
-    )
-    for right in (_EACH_TAKEN, f"(column := expand({_EACH_TAKEN}))")
+# For several matrices, and transposed ones. A target with chunks cuts the two triangular solves instead.
+RULES_IN_MEMORY = (
+    *(
+        Rule(
+            f"prelude.triangular_solve((both := {_EACH_TRIANGLE}), (half := prelude.triangular_solve(both, {right})))",
+            _solutions,
+        )
+        for right in (_EACH_TAKEN, f"(column := expand({_EACH_TAKEN}))")
+    ),
+    Rule(f"take({_WHOLE}, argsort(order))", _transposed),
+    Rule(f"take((first := getitem({_WHOLE})), argsort(order))", _transposed),
 )

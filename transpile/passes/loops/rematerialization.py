@@ -58,7 +58,7 @@ class _Rows:
             return 0
         if value.is_python_int:
             return 0 if self._is_counted(value) else _MOST_OPERATIONS + 1
-        if value.opcode in ("expand", "scalar") or _is_part(value):
+        if value.opcode in ("expand", "scalar", "transpose") or _is_part(value):
             return self.operations(value.operands[0])
         is_cheap = value.operation.is_elementwise and not value.operation.is_costly
         if not is_cheap or any(part.shape not in ((), value.shape) for part in value.operands):
