@@ -162,6 +162,10 @@ def _triangular(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "np.linalg.solve", (_triangle(graph, a, lower=given.get("lower", False)), b), node)
 
 
+def _of_transposed(graph: Graph, node: Node, found: Bindings) -> Node:
+    return called(graph, "np.linalg.solve", (transposed(graph, found["a"]), found["b"]), node)
+
+
 def _column(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return the vector solution for a right side that is a single column, or None."""
     column = found["column"]
@@ -239,7 +243,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "equations": (
         Rule("prelude.solve(a, b)", "np.linalg.solve(a, b)"),
         Rule("prelude.solve_each(a, b)", "np.linalg.solve(a, b)"),
-        Rule("prelude.solve_transposed(a, b)", "np.linalg.solve(transpose(a), b)"),
+        Rule("prelude.solve_transposed(a, b)", _of_transposed),
         Rule("getitem(np.linalg.solve(a, (column := expand(b))))", _column),
     ),
     "triangles": (FloatRule("prelude.triangular_solve(a, b)", _triangular),),
