@@ -23,8 +23,8 @@ class Maker:
         self.graph = Graph()
         self.x = self.graph.parameter((2, 3), F32, self.graph.root, argument=0)
 
-    def verify(self, result, stage="a pass"):
-        function = Function(MODULE.entry, self.graph, [self.x], result)
+    def verify(self, result, *more, stage="a pass"):
+        function = Function(MODULE.entry, self.graph, [self.x, *more], result)
         Verifier().verify(Program(MODULE, [function]), stage)
 
 
@@ -58,7 +58,7 @@ def test_nodes_agree_with_their_rows(maker, changes, problem):
 def test_the_message_names_stage_function_and_node(maker):
     node = replace(maker.graph.add("negate", (maker.x,)), shape=(7,))
     with pytest.raises(InvalidProgramError, match=r"after keepdims, in main: %1 = f32\[7\] negate\(%0\): its shape"):
-        maker.verify(node, "keepdims")
+        maker.verify(node, stage="keepdims")
 
 
 def test_what_stands_in_a_body_is_not_seen_outside(maker):
@@ -98,10 +98,18 @@ def test_branches_give_the_same_types(maker):
     which = graph.parameter((), PRED, graph.root, argument=1)
     branches = tuple(Branch(graph.root.child("branch"), [maker.x]) for _ in range(2))
     node = graph.add("conditional", (which,), branches=branches)
-    maker.verify(graph.add("item", (node,), index=0))
+    maker.verify(graph.add("item", (node,), index=0), which)
     branches[1].results[0] = graph.add("sum", (maker.x,), axes=(0,))
     with pytest.raises(InvalidProgramError, match="its branches give"):
-        maker.verify(graph.add("item", (node,), index=0))
+        maker.verify(graph.add("item", (node,), index=0), which)
+
+
+def test_functions_have_the_parameters_that_they_read(maker):
+    other = maker.graph.parameter((2, 3), F32, maker.graph.root, argument=1)
+    total = maker.graph.add("add", (maker.x, other))
+    maker.verify(total, other)
+    with pytest.raises(InvalidProgramError, match="does not stand among the parameters"):
+        maker.verify(total)
 
 
 def test_calls_are_given_what_the_function_takes(maker):

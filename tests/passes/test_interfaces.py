@@ -107,3 +107,14 @@ def test_a_function_makes_the_argument_that_all_calls_make_alike(made, count):
     parameters = xla2py.emit(text, debug=True).source.split("def back(")[1].split(")")[0]
     assert parameters.count(":") == count
     assert_agrees(text, X, X + 1, without="interfaces")
+
+
+def test_a_function_makes_no_argument_of_one_that_it_does_not_read():
+    text = program("ROOT o = (f32[2,3], f32[2,3]) tuple(v, u)", 2, item("p", 0) + item("q", 1) + "{{}}")
+    for k in range(2):
+        made_here = f"m{k} = f32[2,3] negate(q{k})\nr{k} = f32[2,3] call(m{k}, q{k}), to_apply=back"
+        text = text.replace("{}", made_here, 1)
+    text = text.replace("multiply(g, h)", "multiply(g, g)").replace("add(d, h)", "add(d, g)")
+    parameters = xla2py.emit(text, debug=True).source.split("def back(")[1].split(")")[0]
+    assert parameters.count(":") == 1
+    assert_agrees(text, X, X + 1, without="interfaces")

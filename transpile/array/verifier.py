@@ -53,6 +53,10 @@ class Verifier:
         for node in function.parameters:
             if node.opcode != "parameter":
                 yield node, "it stands among the parameters of its function"
+        own = {*function.parameters}
+        for node in seen:
+            if "argument" in node.parameters and node not in own:
+                yield node, "it does not stand among the parameters of its function"
         for node in tree_nodes(function.results):
             if node.region is not function.graph.root:
                 yield node, "a result of the function stands in a body"

@@ -93,12 +93,13 @@ def _is_view(node: Node, known: set[Node]) -> bool:
 def _following_arguments(called: Function, calls: Sequence[_Call], moved: Container[Node]) -> Arguments:
     """Return the parameters that are unread, or follow from others in all calls in the same way."""
     live = live_nodes(called)
-    found: dict[int, Node] = {}
-    for place, parameter in enumerate(called.parameters):
+    unread = {
+        k: own for k, own in enumerate(called.parameters) if not live.users(own) and own not in called.flat_results
+    }
+    found = dict(unread)
+    for place in (place for place in range(len(called.parameters)) if place not in unread):
         others = {k: own for k, own in enumerate(called.parameters) if k != place and k not in found}
-        if not live.users(parameter) and parameter not in called.flat_results:
-            found[place] = parameter
-        elif (made := _made_of_others(called, calls, place, others, moved)) is not None:
+        if (made := _made_of_others(called, calls, place, others, moved)) is not None:
             found[place] = made
     return found
 
