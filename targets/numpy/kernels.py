@@ -285,7 +285,7 @@ def _has_arrays(node: Node) -> bool:
 # What would hide work on elements in loops that are compiled as a whole: functions, and operations.
 _HIDING_IN_LOOPS = frozenset(
     "diag linalg.norm trace cross polyval convolve image_filter bincount pad "
-    "nansum nanmean nanmax nanmin nanvar nanstd solve_transposed".split()
+    "nansum nanmean nanmax nanmin nanvar nanstd".split()
 )
 _OPERATIONS_HIDING_IN_LOOPS = frozenset(("diagonal", "median"))
 
