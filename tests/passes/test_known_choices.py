@@ -77,6 +77,8 @@ test_choices_of_what_is_there_and_double_negations = cases("known_choices")(
     (lambda i: jnp.where(i != 2, 2, i), PLACES, "return np.where(i != 2, 2, i)"),
     (lambda x: jnp.where(x == 0, 0, x), X, "return np.where(x == 0, 0, x)"),  # -0 becomes 0
     (lambda i: ~(~i), PLACES, "return i"),
+    (lambda i: (i & i) + 1, PLACES, "return i + 1"),
+    (lambda i: (i > 2) | (i > 2), PLACES, "return i > 2"),
     (lambda x: (x > 0) == False, X, "return ~(x > 0)"),  # noqa: E712
     (lambda x: ((x > 0) == False) == False, X, "return x > 0"),  # noqa: E712,
 )

@@ -149,6 +149,8 @@ RULES = (
     Rule("select(m, x, select(not_(m), y, z))", "select(m, x, y)"),
     Rule("select(m, select(not_(m), x, y), z)", "select(m, y, z)"),
     Rule("not_(not_(m))", "m"),
+    Rule("and_(x, x)", "x"),
+    Rule("or_(x, x)", "x"),
     Rule("select(compare(x, C, direction='EQ'), C, x)", _same_anyway),
     Rule("select(compare(x, C, direction='NE'), x, C)", _same_anyway),
     Rule("compare(x, x, direction=direction)", _of_itself),
