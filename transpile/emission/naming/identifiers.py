@@ -170,8 +170,8 @@ _NO_NOUNS = ("ed", "s", "chosen", "hidden", "taken")  # endings of words without
 
 
 def plural(name: str) -> str:
-    """Return the plural of a name: ``energies``, ``losses``, ``all_joined``."""
-    if name.endswith(("ss", "sh", "ch", "x")):
+    """Return the plural of a name: ``energies``, ``losses``, ``xs``, ``all_joined``."""
+    if name.endswith(("ss", "sh", "ch", "x")) and name.rpartition("_")[2] != "x":
         return f"{name}es"
     if name.endswith(_NO_NOUNS) or name[-1].isdigit():
         return f"all_{name}"

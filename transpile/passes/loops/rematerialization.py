@@ -1,6 +1,7 @@
 """A loop's output whose rows are made of other rows that the loop stores, in a few cheap operations, is not stored: who
 reads a row computes it, ``1 - tanhs[i]`` in place of ``differences[i]``. Nor are rows of what the loop itself reads,
-what it counts, and what is the same in every round. Derivatives are full of such rows.
+what it counts, and what is the same in every round; nor ``x[None]`` and ``x.T``, but ``x``. Derivatives are full of
+such rows.
 """
 
 from __future__ import annotations
@@ -20,22 +21,29 @@ from ...dataclass import dataclass
 from ..calls.inlining import copy_of
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
-from .loop_rows import is_counted_store, is_line, read_by_rows, row_at
+from .loop_rows import is_counted_store, is_line, of_all_rounds, read_by_rows, row_at
 
 _MOST_OPERATIONS = 3  # of one row
+_SEEN_OTHERWISE = ("expand", "transpose")
 
 
 def rematerialization(function: Function, supports: Support) -> None:
     """Compute cheap rows again where loops read them."""
     if not supports.features.arrays_fit_memory:
         return
-    graph, live = function.graph, live_nodes(function)
+    graph = function.graph
+    for node in live_nodes(function).of(("loop",)):
+        _store_sources(graph, node, live_nodes(function))
+    live = live_nodes(function)
     outputs = {item: rows for loop in live.of(("loop",)) for item, rows in _cheap_outputs(function, loop, live)}
     if not outputs:
         return
 
     def computed(node: Node) -> Node | None:
-        rows = outputs.get(node.operands[0])
+        source, index = node.operands[0], node.parameters["index"]
+        if len(node.operands) == 1:
+            return getitem(graph, source, index) if source.opcode == "expand" else None
+        rows = outputs.get(source)
         return None if rows is None else rows.computed(graph, rows.value, node)
 
     rewrite(function, ("getitem",), computed, supports)
@@ -58,7 +66,7 @@ class _Rows:
             return 0
         if value.is_python_int:
             return 0 if self._is_counted(value) else _MOST_OPERATIONS + 1
-        if value.opcode in ("expand", "scalar", "transpose") or _is_part(value):
+        if value.opcode in ("scalar", *_SEEN_OTHERWISE) or _is_part(value):
             return self.operations(value.operands[0])
         is_cheap = value.operation.is_elementwise and not value.operation.is_costly
         if not is_cheap or any(part.shape not in ((), value.shape) for part in value.operands):
@@ -92,6 +100,17 @@ class _Rows:
         if _is_part(value):
             return getitem(graph, operands[0], value.parameters["index"])
         return with_operands(graph, value, operands)
+
+
+def _store_sources(graph: Graph, node: Node, live: LiveNodes) -> None:
+    """Let a loop store ``x`` instead of ``x[None]`` and ``x.T``."""
+    loop: Loop = node.parameters["loop"]
+    for value, item in read_by_rows(node, live).items():
+        source = value
+        while source.opcode in _SEEN_OTHERWISE:
+            (source,) = source.operands
+        if source is not value and is_inside(source.region, loop.region):
+            of_all_rounds(graph, node, source, item.shape[0])
 
 
 def _is_part(value: Node) -> bool:
