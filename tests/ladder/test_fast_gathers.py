@@ -33,9 +33,9 @@ def test_the_interpreter_gathers_what_xla_does(name):
     [
         ("filled", "? x[at_here_2 * 40 + at % 40] : not_a_number()"),
         ("along an axis", "x[at / 3 * 40 + at_2]"),
-        ("rows", "= table[chosen * 40 + column];"),
+        ("rows", "= table[clipped_at_here * 40 + column];"),
         ("two indices", "* 40 + "),
-        ("clamped", "= smaller<int>(larger<int>("),
+        ("clamped", "x[smaller<int>(larger<int>("),
     ],
 )
 def test_a_gather_is_the_read_of_an_element(name, said):

@@ -1,5 +1,7 @@
 """Rows that a loop stores, computed again where they are read."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,23 @@ def test_rows_are_computed_where_they_are_read(function, fewer):
     assert_agrees(text, X, W, without=WITHOUT)
     ways = (xla2py.emit(text, disable_passes=each).load().main(X, W) for each in ((), [WITHOUT]))
     assert {result.status for result in compare(*map(list, ways), EXACT)} == {Status.EQUAL}
+
+
+def seen_otherwise(xs, w):
+    """The gradient needs the carry as a row and as a column."""
+
+    def step(h, x):
+        return jnp.tanh((jnp.outer(h, h) * w) @ x[0]), h.sum()
+
+    return lax.scan(step, w[0], xs)[1].sum()
+
+
+@pytest.mark.texts_of("0.10")
+def test_a_loop_stores_what_is_seen_in_several_ways_once():
+    text = hlo(jax.grad(seen_otherwise, (0, 1)), X, W)
+    assert not re.search(r"\[i\] = (\w+\.T|\w+\[[:, ]*None\]|xs\[i\])$", main(text), re.MULTILINE)
+    assert buffers(text) < buffers(text, disable_passes=[WITHOUT])
+    assert_agrees(text, X, W, without=WITHOUT)
 
 
 def all_of_them(xs, w):

@@ -78,10 +78,13 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
 
 def lowered(function: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
     """Return the module of a result of ``jax.jit``, as :func:`lower` does, and its ``jax.stages.Lowered``."""
-    traced = function.trace(*example_args, **example_kwargs)
-    found = traced.lower()
+    can_be_traced = hasattr(function, "trace")  # what has been traced already can only be lowered
+    traced = function.trace(*example_args, **example_kwargs) if can_be_traced else function
+    found = traced.lower() if can_be_traced else traced.lower(*example_args, **example_kwargs)
     module = of_lowered(found, getattr(function, "__name__", "jax function"))
-    return replace(module, loop_paths=loop_paths(required_jax(), module, traced.jaxpr)), found
+    jaxpr = getattr(traced, "jaxpr", None)
+    paths = loop_paths(required_jax(), module, jaxpr) if jaxpr is not None else {}
+    return replace(module, loop_paths=paths), found
 
 
 def of_lowered(lowered: Any, name: str) -> HloModule:

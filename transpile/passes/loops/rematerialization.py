@@ -109,7 +109,7 @@ def _store_sources(graph: Graph, node: Node, live: LiveNodes) -> None:
         source = value
         while source.opcode in _SEEN_OTHERWISE:
             (source,) = source.operands
-        if source is not value and is_inside(source.region, loop.region):
+        if source is not value and _Rows(source, {}, loop).operations(source) > _MOST_OPERATIONS:
             of_all_rounds(graph, node, source, item.shape[0])
 
 
