@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.targets.cupy.refusals import LIBRARY
 from xla2py.tests.passes.raising import hlo
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -18,6 +18,7 @@ from xla2py.tests.ladder.running import checked, needs_compiler
 EDGES = np.array([0.0, -0.0, 1.5, -2.5, 8.0, np.inf, -np.inf, np.nan], np.float32)
 X, Y = (array.ravel() for array in np.meshgrid(EDGES, EDGES))
 ROWS = np.arange(24, dtype=np.float32).reshape(4, 6)
+REGULAR = np.eye(4, dtype=np.float32)[::-1] + ROWS[:, :4] / 32
 Z = np.array([1 + 2j, -3j, -1, 0.5 - 0.25j], np.complex64)
 
 PROGRAMS = [
@@ -27,6 +28,8 @@ PROGRAMS = [
     (lambda x: tuple(jnp.pad(x, 2, mode=mode) for mode in ("wrap", "edge", "reflect", "symmetric")), (ROWS,)),
     (jnp.nextafter, (X, Y)),
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
+    (jax.grad(lambda x, y: jnp.linalg.solve(x, y).sum(), (0, 1)), (REGULAR, ROWS[:, 2:])),
+    (jax.grad(lambda x, y: jnp.linalg.solve(x, y).sum(), (0, 1)), (REGULAR, ROWS[:, 2])),
     (lambda z: (jnp.arcsin(z), jnp.arccos(z), jnp.arctan(z), jnp.arcsinh(z), jnp.arccosh(z), jnp.arctanh(z)), (Z,)),
 ]
 

@@ -38,6 +38,8 @@ test_other_positions_stay = cases(
     lambda x: x[jnp.arange(4), jnp.arange(4)],
     lambda x: x[jnp.array([0, 0]), jnp.array([2, 3])],
     lambda x: x[np.array([0, 1, 3])] + x[np.array([1, 2, 3])],
+    lambda x: x[np.array([2])[::-1], np.array([0])[::-1]],
+    lambda x: x[jnp.array([[2, 0]])[0, 0], jnp.array([[2, 0]])[:, 1]],
     (lambda x: x[:, jnp.triu_indices(4, 1)[0][:5], jnp.triu_indices(4, 1)[1][:5]], SQUARE[None]),
 )
 

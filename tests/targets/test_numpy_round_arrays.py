@@ -306,3 +306,20 @@ def test_what_stays_is_not_stored(style):
     lines = as_in_xla(moved, X[:4], Y[:4], np.array([0, 2, 1, 3], np.int32), style=style).source.splitlines()
     assert not any(f"{name}[i] = {name}[i]" == line.split("#")[0].strip() for name in "xy" for line in lines)
     assert any(line.strip().startswith("y[i] ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "following",
+    [
+        lambda s: s * 2 + 1,
+        lambda s: jnp.roll(s, 1, 0),
+        lambda s: s[::-1] * 2,
+        lambda s: jnp.cumsum(s, 1),
+        lambda s: s.T,
+    ],
+)
+def test_a_carry_is_not_written_while_it_is_read_turned(following):
+    def turned(x, rows):
+        return lax.scan(lambda s, row: (following(s.T.at[:, 0].set(row)), None), x, rows)[0]
+
+    as_in_xla(turned, X[:9].reshape(3, 3), Y[:12].reshape(4, 3))

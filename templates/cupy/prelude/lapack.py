@@ -37,6 +37,16 @@ def solve(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
     return solve_by_factors(a, b)
 
 
+def solve_transposed(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
+    """Return x with ``a.T`` @ x == ``b``, as ``solve`` does."""
+    lu, pivots, _ = getrf(a)
+    columns = b if b.ndim == 2 else b[:, None]
+    half = triangular_solve(lu.T, columns, lower=True)
+    rows = triangular_solve(lu.T, half, unit_diagonal=True)
+    order = cp.argsort(pivots_to_permutation(pivots - 1, len(b)))
+    return rows[order].reshape(b.shape)
+
+
 def solve_each(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
     """Return ``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n,
     k].

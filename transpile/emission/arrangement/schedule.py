@@ -173,11 +173,15 @@ def _take_over(
 
 
 def _becomes_another(takeover: Takeover, body: Body) -> bool:
-    """Return whether the buffer that is taken over would get the name of another carry, for its next value."""
-    return any(
-        carry.parameter is not takeover.array and takeover.taker in reached([following], _changed_to)
-        for following, carry in body.in_place.items()
-    )
+    """Return whether the buffer that is taken over would get the name of another carry, for its next value; or is seen
+    otherwise, such as transposed, where the next value of its own carry is written over it.
+    """
+    is_seen_otherwise = any(map(is_view, reached([takeover.taker], _changed_to)))
+    for following, carry in body.in_place.items():
+        is_changed = takeover.taker in reached([following], _changed_to)
+        if is_changed if carry.parameter is not takeover.array else is_seen_otherwise and not is_changed:
+            return True
+    return False
 
 
 def _changed_to(node: Node) -> Sequence[Node]:

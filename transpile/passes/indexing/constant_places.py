@@ -55,7 +55,7 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node, *, is_entry: bool) -> N
         return None
     is_sum = node.parameters["ufunc"] == _ADD
     is_free = is_sum and _is_free(live, node, is_entry=is_entry)
-    if is_sum and _is_zero_at(array, indices):
+    if is_sum and _is_zero_at(array, indices, slots):
         kept = value if is_free else graph.add("add", (value, graph.literal(0, value.type)))
         return graph.add("setitem", (array.operands[0], kept, *indices), index=slots)
     if not (is_zeros(array) and is_free):
@@ -78,10 +78,10 @@ def _without_numbered(graph: Graph, node: Node) -> Node | None:
     return graph.add("setitem", (found["x"], zero, *indices), index=found["numbered"].parameters["index"])
 
 
-def _is_zero_at(array: Node, indices: Sequence[Node]) -> bool:
+def _is_zero_at(array: Node, indices: Sequence[Node], slots: tuple[Slot, ...]) -> bool:
     """Return whether 0 was stored at the places."""
     is_stored = array.opcode == "setitem" and array.operands[2:] == tuple(indices)
-    return is_stored and is_number(array.operands[1], 0)
+    return is_stored and array.parameters["index"] == slots and is_number(array.operands[1], 0)
 
 
 def _diagonal(graph: Graph, node: Node) -> Node | None:

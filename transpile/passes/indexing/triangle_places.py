@@ -44,7 +44,7 @@ def _by_column(graph: Graph, node: Node) -> Node | None:
 def _column(graph: Graph, index: Node) -> Node | None:
     is_part = index.opcode == "getitem" and index.operands[0].opcode == "array"
     value = known_value(index) if is_part else None
-    if value is None:
+    if value is None or not np.ndim(value):
         return None
     constant = Constant.of(np.ascontiguousarray(value))
     return graph.add("array", (), element_type=index.element_type, interval=index.interval, constant=constant)
