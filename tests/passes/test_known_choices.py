@@ -98,6 +98,6 @@ test_integers_are_never_nan = cases("known_choices", WHOLE)(
 AROUND_POLES = np.float32([-3, -2.5, -2, -1.5, -1, -0.5, -0.0, 0, 0.5, 3, np.inf, -np.inf, np.nan])
 
 test_signs_of_the_gamma_function = cases("known_choices", AROUND_POLES)(
-    (lambda x: jax.scipy.special.gamma(x), "return gammasgn(x) * np.exp(lgamma(x))"),
+    (lambda x: jax.scipy.special.gammasgn(x) * jnp.exp(x), "return gammasgn(x) * np.exp(x)"),
     (lambda x: jax.scipy.special.gammasgn(x), "return gammasgn(x)"),
 )
