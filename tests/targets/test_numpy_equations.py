@@ -18,7 +18,7 @@ from xla2py.tests.targets.numpy_fast import assert_as_in_xla
 from xla2py.transpile.emission.module.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
-small_equations = numba_prelude("small_equations")
+small_equations, small_matrices = numba_prelude("small_equations"), numba_prelude("small_matrices")
 RNG = np.random.default_rng(3)
 
 
@@ -72,20 +72,22 @@ def test_small_triangles_are_solved_as_by_the_shared_prelude(lower, unit_diagona
             np.testing.assert_allclose(made, expected, 1e-4, 1e-5)
 
 
+SOLVES = (
+    (small_equations.small_solve, lapack.solve),
+    (small_matrices.small_solve_transposed, lapack.solve_transposed),
+)
+
+
 def test_small_equations_are_solved_as_by_the_shared_prelude():
     for dtype in (np.float32, np.float64):
         for n in (1, 2, 6, 32):
             a = normal(n, n, dtype=dtype)
             for b in (normal(n, dtype=dtype), normal(n, 3, dtype=dtype), normal(3, n, dtype=dtype).T):
                 tolerance = 3e3 * np.finfo(dtype).eps
-                for name in ("solve", "solve_transposed"):
-                    made, expected = getattr(small_equations, f"small_{name}"), getattr(lapack, name)
+                for made, expected in SOLVES:
                     np.testing.assert_allclose(made(a, b), expected(a, b), tolerance, tolerance)
     for singular in (np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0, 2]), np.full((3, 3), np.nan)):
-        for solves in (
-            (small_equations.small_solve, lapack.solve),
-            (small_equations.small_solve_transposed, lapack.solve_transposed),
-        ):
+        for solves in SOLVES:
             made, expected = (solve(singular, np.arange(3.0)) for solve in solves)
             assert np.array_equal(np.isfinite(made), np.isfinite(expected))
             np.testing.assert_array_equal(made, expected)

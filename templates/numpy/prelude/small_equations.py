@@ -86,38 +86,3 @@ def small_solve(a: np.ndarray, b: np.ndarray) -> Any:
         for column in range(x.shape[1]):
             x[i, column] /= rows[i, i]
     return x.reshape(b.shape)
-
-
-@njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
-def small_solve_transposed(a: np.ndarray, b: np.ndarray) -> Any:
-    """Return x with ``a.T`` @ x == ``b``, by the largest pivots of ``a``; inf and NaN
-    where it is singular.
-    """
-    n = len(a)
-    lu, order, x = a.copy(), np.arange(n), b.copy().reshape((n, -1))
-    for j in range(n):
-        largest = j
-        for i in range(j + 1, n):
-            if not abs(lu[i, j]) <= abs(lu[largest, j]):
-                largest = i
-        order[j], order[largest] = order[largest], order[j]
-        for column in range(n):
-            here = lu[j, column]
-            lu[j, column] = lu[largest, column]
-            lu[largest, column] = here
-        for i in range(j + 1, n):
-            lu[i, j] = lu[i, j] / lu[j, j] if lu[j, j] != 0 else lu[i, j]
-            for column in range(j + 1, n):
-                lu[i, column] -= lu[i, j] * lu[j, column]
-    for i in range(n):
-        for column in range(x.shape[1]):
-            for k in range(i):
-                x[i, column] -= lu[k, i] * x[k, column]
-            x[i, column] /= lu[i, i]
-    solution = np.empty_like(x)
-    for i in range(n - 1, -1, -1):
-        for column in range(x.shape[1]):
-            for k in range(i + 1, n):
-                x[i, column] -= lu[k, i] * x[k, column]
-            solution[order[i], column] = x[i, column]
-    return solution.reshape(b.shape)

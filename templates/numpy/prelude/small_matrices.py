@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from .elements import copy_into
-from .small_equations import small_solve
+from .small_equations import small_solve, small_triangular_solve
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
@@ -179,6 +179,20 @@ def small_svd(
 def small_svdvals(a: np.ndarray) -> np.ndarray:
     """Return descending singular values; NaN if the matrix is not finite."""
     return small_svd(a, False)[1]
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_solve_transposed(a: np.ndarray, b: np.ndarray) -> Any:
+    """Return x with ``a.T`` @ x == ``b``, by the largest pivots of ``a``; inf and NaN
+    where it is singular.
+    """
+    lu, pivots, _ = small_getrf(a)
+    columns = b.copy().reshape((len(b), -1))
+    half = small_triangular_solve(lu.T, columns, lower=True)
+    rows = small_triangular_solve(lu.T, half, unit_diagonal=True)
+    x = np.empty_like(rows)
+    x[small_permutation(pivots - 1, len(b))] = rows
+    return x.reshape(b.shape)
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)

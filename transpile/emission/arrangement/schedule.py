@@ -124,7 +124,7 @@ def schedule(
         _place_carries(carries, region, edges, reading, reads, body, is_loop=loop is not None)
     at_the_end = [*results, *(carry.following for carry in body.moves if carry.following is not None)]
     if overwrites:
-        takeovers = [each for each in takeovers if not _becomes_another(each[0], body)]
+        takeovers = [each for each in takeovers if not _may_be_overwritten(each[0], body)]
     _take_over(takeovers, edges, reading, reads, body, reads.of_roots(at_the_end))
     body.statements = _ordered(members, edges, priority)
     return body
@@ -172,14 +172,15 @@ def _take_over(
             body.taken.add(taker)
 
 
-def _becomes_another(takeover: Takeover, body: Body) -> bool:
+def _may_be_overwritten(takeover: Takeover, body: Body) -> bool:
     """Return whether the buffer that is taken over would get the name of another carry, for its next value; or is seen
     otherwise, such as transposed, where the next value of its own carry is written over it.
     """
     is_seen_otherwise = any(map(is_view, reached([takeover.taker], _changed_to)))
     for following, carry in body.in_place.items():
         is_changed = takeover.taker in reached([following], _changed_to)
-        if is_changed if carry.parameter is not takeover.array else is_seen_otherwise and not is_changed:
+        is_own = carry.parameter is takeover.array
+        if (is_own and is_seen_otherwise and not is_changed) or (not is_own and is_changed):
             return True
     return False
 

@@ -210,8 +210,9 @@ class FunctionWriter:
         takeovers = self.takeovers.of(region, owns_carried=owns) if not self.renderer.resumable else ()
         named = self.plan.named - written
         results = tree_nodes(self.function.results) if region is self.graph.root else self.takeovers.results(region)
-        arranged = (region, named, self.reads, self.priority, loop, together, given, takeovers, results)
-        body = schedule(*arranged, overwrites=owns)
+        body = schedule(
+            region, named, self.reads, self.priority, loop, together, given, takeovers, results, overwrites=owns
+        )
         self.taken_over.update(body.taken)
         self.takeovers.admitted.update((region, taker) for taker in body.admitted)
         for following, carry in body.in_place.items():
