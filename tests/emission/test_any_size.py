@@ -225,6 +225,14 @@ def test_arguments_whose_sizes_differ_are_refused():
         paired.main(np.ones(7, np.float32))
 
 
+def test_nan_is_the_same_constant_at_all_sizes():
+    table = np.random.default_rng(0).normal(size=(16, 40)).astype(np.float32)
+    table[3, 5] = np.nan
+    module = xla2py.emit(xla2py.from_jax(lambda x: x @ table, xla2py.array("N,16"))).load()
+    x = np.ones((3, 16), np.float32)
+    np.testing.assert_allclose(module.main(x), x @ table, rtol=1e-5)
+
+
 # The standard has no median; the weights that one is made of follow from sizes in several steps.
 @pytest.mark.parametrize("program", [program for program in PROGRAMS if "N,3" not in program])
 def test_the_array_api_has_modules_for_any_size(program, kernels):

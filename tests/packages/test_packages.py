@@ -44,6 +44,16 @@ ENTRY main {
   ROOT y = bf16[4] multiply(x, halves)
 }
 """
+WIDENED = """
+HloModule jit_widened
+
+ENTRY main {
+  x = f32[64] parameter(0), metadata={op_name="x"}
+  waves = f32[64] sine(x)
+  powers = f32[64] exponential(waves)
+  ROOT y = f64[64] convert(powers)
+}
+"""
 CELL = """
 HloModule jit_cell
 
@@ -457,3 +467,14 @@ def test_a_recorded_run_has_the_values_of_objects(folder, xla2py):
     with np.load("rooted/tests/recorded/update-0.npz") as first, np.load("rooted/tests/recorded/update-1.npz") as other:
         assert first["results/result.1"].tolist() == [2] * 9
         assert np.isnan(other["results/result.1"]).any()
+
+
+def test_results_that_rounding_moves_far_are_packaged_with_a_note(sources, xla2py):
+    """The last digits of functions in float32 are more than a result in float64 may differ by."""
+    Path("widened.hlo").write_text(WIDENED, encoding="utf-8")
+    status, _, err = xla2py("package", "widened.hlo", "-o", "widened")
+    assert status == 0 and f"widened: {recordings.ILL_CONDITIONED}" in err
+    with np.load("widened/tests/recorded/widened-0.npz") as recorded:
+        relative, absolute = recorded["allowed/result"]
+    assert relative < 1e-9 and 1e-8 < absolute < 1e-4
+    assert xla2py("package", "--check", "widened")[0] == 0

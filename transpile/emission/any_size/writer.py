@@ -9,8 +9,6 @@ from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from ...array.node import Node
 from ...array.program import Function
 from ...compilation import kernels_in
@@ -19,6 +17,7 @@ from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
 from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Assignment, Witnesses
 from ...hlo.ir import HloModule
+from ...hlo.literal_values import array_sha256
 from ...python.modules import parsed
 from ...python.verifier import require_sound
 from ...target import Target
@@ -378,12 +377,12 @@ def _of_doubt(doubt: Doubt) -> Diagnostic:
 
 
 def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
-    for each in emitted[1:]:
-        same = each.constants.keys() == emitted[0].constants.keys() and all(
-            np.array_equal(array, emitted[0].constants[name]) for name, array in each.constants.items()
-        )
-        if not same:
-            raise UnsupportedError(Diagnostic("XP424", "constants are not the same at all sizes"))
+    first, *others = [
+        {name: (array.dtype, array.shape, array_sha256(array)) for name, array in each.constants.items()}
+        for each in emitted
+    ]
+    if any(other != first for other in others):
+        raise UnsupportedError(Diagnostic("XP424", "constants are not the same at all sizes"))
 
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
