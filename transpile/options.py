@@ -251,9 +251,7 @@ def chosen_word(keyword: str, value: bool | str) -> str:
 
 
 def checked_words(keyword: str, value: object) -> tuple[str, ...]:
-    """Return the words of an option that takes several. Raises UsageError (XP416) if the value is not a sequence of
-    words.
-    """
+    """Return the words of an option that takes several. Raises UsageError (XP416) if it is no sequence of words."""
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(word, str) for word in value):
         hint = f"{keyword}=({value!r},)" if isinstance(value, str) else f'{keyword}=("..",)'
         raise UsageError(Diagnostic("XP416", f"{keyword}: expected several words, not {value!r}", hint=hint))

@@ -42,9 +42,7 @@ def on_device(array: Any) -> Any:
 
 
 def _missing() -> str:
-    """Return what prevents CuPy from running here, or "". "" also if CuPy is not installed: then there is no twin
-    either.
-    """
+    """Return what prevents CuPy from running here, or "". "" also if CuPy is not installed: then without twin."""
     try:
         return "" if import_module("cupy").cuda.runtime.getDeviceCount() else "no GPU"
     except ImportError:

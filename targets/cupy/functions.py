@@ -165,9 +165,7 @@ def copied_product(node: Node) -> OwnCall | None:
 
 
 def _of_one_matrix(node: Node) -> OwnCall | None:
-    """Return ``tensordot`` for a batch times one matrix, which is one product of all rows; None for a single number,
-    which CuPy sums in another way.
-    """
+    """Return ``tensordot`` for a batch times a matrix; None for a single number, which CuPy sums differently."""
     a, b = node.operands
     if b.ndim > 2 or _is_turned(a) or node.type.is_integral or prod(node.shape) == 1:
         return None
@@ -180,9 +178,7 @@ def _is_turned(node: Node) -> bool:
 
 
 def _pad(node: Node) -> OwnCall | None:
-    """Return the call of a pad whose value is an array or an extension type: ``cp.pad`` takes only numbers of
-    the host.
-    """
+    """Return a pad whose value is an array or an extension type: ``cp.pad`` takes numbers of the host."""
     filling = node.operands[1]
     if filling.is_literal and not filling.type.is_extension:
         return None
@@ -190,9 +186,7 @@ def _pad(node: Node) -> OwnCall | None:
 
 
 def _log_add_exp(node: Node) -> OwnCall | None:
-    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for two infinities of the
-    same sign.
-    """
+    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for infinities of one sign."""
     finite = any(operand.is_literal and isfinite(literal_value(operand)) for operand in node.operands)
     return None if finite else OwnCall("log_add_exp")
 

@@ -180,9 +180,7 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
 
 
 def _is_transposed(node: Node) -> bool:
-    """Return whether an operand is read against memory order: a loop of few operations waits for memory, where NumPy
-    chooses the best order.
-    """
+    """Return whether an operand is read against memory order: short loops wait for memory, NumPy orders best."""
     for operand in node.operands:
         axes = operand.parameters["axes"] if operand.opcode == "transpose" else ()
         moved = [axis for axis in axes if operand.operands[0].shape[axis] > 1]
@@ -309,9 +307,7 @@ def stays_small(node: Node) -> bool:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of Numba kernels, which is imported only where a module has kernels: it is above the targets in
-    the import contract.
-    """
+    """Return the writer of Numba kernels, imported only for kernels: it is above the targets in the contract."""
     return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
 
 

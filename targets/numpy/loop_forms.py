@@ -1,6 +1,4 @@
-"""The forms of operations in loops that Numba compiles: element-wise expressions and indices in place of library
-calls.
-"""
+"""The forms of operations in loops that Numba compiles: element-wise expressions and indices for library calls."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ def _product(graph: Graph, node: Node) -> Node | None:
 
 
 def _contraction(graph: Graph, node: Node) -> Node | None:
-    """Return a contraction along any axes as a sum of element-wise products if there are few terms, else as a matrix
-    product.
-    """
+    """Return a contraction as a sum of element-wise products if there are few terms, else as a matrix product."""
     text = subscripts(node)
     kinds = {each.element_type for each in (node, *node.operands)}
     if text is None or len(kinds) > 1 or node.type.name not in _SUMMED or 0 in (*node.shape, *node.operands[0].shape):
@@ -173,9 +169,7 @@ def _changed_part(graph: Graph, node: Node) -> Node | None:
 def _places(
     graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...], first: int
 ) -> tuple[tuple[object, ...], list[Node]] | None:
-    """Return the index of a part, and its clamped start along each sliced axis. The starts are operands from slot
-    ``first``.
-    """
+    """Return the index of a part, and its clamped start along each sliced axis. Starts are operands from ``first``."""
     index: list[object] = []
     places: list[Node] = []
     for start, size, whole in zip(starts, sizes, x.shape, strict=True):
@@ -192,9 +186,7 @@ def _places(
 
 
 def _convolution(graph: Graph, node: Node) -> Node | None:
-    """Return a convolution with few products along one or two axes as the prelude's, with channels last and the kernel
-    in its correlation order.
-    """
+    """Return a small convolution along one or two axes as the prelude's, channels last, the kernel for correlation."""
     x, kernel = node.operands
     keywords = dict(node.parameters["keywords"])
     kinds = {each.type.name for each in (node, *node.operands)}

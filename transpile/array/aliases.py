@@ -133,9 +133,7 @@ class Aliases:
         return self._features.elements_are_numbers and node.ndim == 0 and node.operation.is_light and is_view(node)
 
     def _is_of_others(self, memory: Memory) -> bool:
-        """Return whether memory belongs to an argument, a constant or a function of the user's, or cannot be
-        written.
-        """
+        """Return whether memory is of an argument, a constant or a function of the user's, or cannot be written."""
         while isinstance(memory, tuple):
             memory = memory[1]
         if not self._features.arrays_are_mutable:
@@ -162,9 +160,7 @@ def _are_apart(first: Node, second: Node) -> bool:
 
 
 def _places(item: Any, size: int) -> range:
-    """Return the positions along an axis that an index item selects, in ascending order; an empty range if they are
-    unknown.
-    """
+    """Return the positions along an axis of an index item, in ascending order; an empty range if they are unknown."""
     if isinstance(item, int):
         return range(item, item + 1)
     places = range(*slice(*item).indices(size)) if isinstance(item, tuple) and len(item) == 3 else range(0)

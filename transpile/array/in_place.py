@@ -19,9 +19,7 @@ from .value import FULL
 
 
 def is_view(node: Node) -> bool:
-    """Return whether the result may be a view of the first operand. ``x[i]`` is one if ``i`` is a number, not if it is
-    an array.
-    """
+    """Return whether the result may be a view of the first operand. ``x[i]`` is none if ``i`` is an array."""
     picks = node.opcode in ("take", "advanced_index") and all(index.ndim == 0 for index in node.operands[1:])
     return picks or node.operation.is_view
 
@@ -45,9 +43,7 @@ def reads_safely(change: Node, view: Node) -> bool:
 
 
 def are_apart(change: Node, view: Node) -> bool:
-    """Return whether the part that a ``setitem`` writes and the part that a ``getitem`` reads, of arrays of the same
-    shape, do not overlap.
-    """
+    """Return whether a ``setitem`` and a ``getitem`` of arrays of one shape write and read apart."""
     if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
         return False
     items = [[item for item in node.parameters["index"] if item is not None] for node in (change, view)]

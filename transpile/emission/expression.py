@@ -67,9 +67,7 @@ class Renderer:
         layout: Layout = USUAL,
         beside: Renderer | None = None,
     ) -> None:
-        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names and layout this one
-        shares.
-        """
+        """``folder`` has the own macros; ``beside`` is a renderer of the module, whose names and layout are shared."""
         self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # the module that has the dtypes, inf and nan

@@ -241,9 +241,7 @@ class CountedGroups(NamedTuple):
 
 
 class CountedPairs(NamedTuple):
-    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, which sends to the member ``turn``
-    further.
-    """
+    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring: each sends ``turn`` further."""
 
     repeats: tuple[Counter, ...]
     pattern: tuple[tuple[int, int], ...]

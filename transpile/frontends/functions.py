@@ -113,9 +113,7 @@ def _object(module: str, name: str) -> Any:
 
 
 def _tree_of(weights: str) -> Any:
-    """Return the pytree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) if no checkpoint is
-    given.
-    """
+    """Return the pytree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) without checkpoint."""
     if not weights:
         raise UsageError(Diagnostic("XP722", "there are no weights", hint="name a checkpoint with --weights"))
     arrays = read_checkpoint(Path(weights))

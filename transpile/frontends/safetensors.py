@@ -50,9 +50,7 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, memory-mapped. Raises ``ValueError`` for an invalid file, with the array's name if
-    one is at fault.
-    """
+    """Return the arrays of a file, memory-mapped. Raises ``ValueError`` that names the array at fault, if one is."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header: dict[str, Any] = json.loads(file.read(min(size, path.stat().st_size)))

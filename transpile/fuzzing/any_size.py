@@ -28,9 +28,7 @@ _CHUNKS = "5"  # elements of a chunk, on targets with chunks: few sizes are mult
 
 @dataclass(slots=True)
 class Tally:
-    """The results: the number of programs that agree, the reasons why others have no module, and differences by
-    seed.
-    """
+    """The number of programs that agree, the reasons why others have no module, and differences by seed."""
 
     agreeing: int = 0
     refusals: Counter[str] = field(default_factory=Counter)

@@ -39,9 +39,7 @@ class NotPossible(Exception):
 
 @dataclass(slots=True)
 class Drawing:
-    """A program that is drawn at some sizes; ``values`` are the arrays so far, ``size`` has the number of each
-    expression.
-    """
+    """A program drawn at some sizes; ``values`` are the arrays so far, ``size`` has the number of each expression."""
 
     random: Random
     builder: XlaBuilder

@@ -307,9 +307,7 @@ def _command(finding: Finding) -> str:
 
 
 def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
-    """Return the bucket by the instruction that computes the array, its element type, and the status and size of the
-    difference.
-    """
+    """Return the bucket by the array's instruction and type, and the status and size of the difference."""
     instruction = module.entry.root
     if instruction.opcode == "tuple":
         instruction = instruction.operands[leaf.path[0] if leaf.path else 0]

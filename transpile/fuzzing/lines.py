@@ -1,6 +1,4 @@
-"""Reductions along some axes of an array, with element-wise operations on all of it and broadcasts of the
-reductions.
-"""
+"""Reductions along some axes of an array, with element-wise operations on all of it and their broadcasts."""
 
 from __future__ import annotations
 

@@ -77,9 +77,7 @@ def largest(element_type: str) -> float:
 
 
 class Body:
-    """One computation under construction. ``values`` are its arrays so far; ``used`` are the names of those with a
-    user.
-    """
+    """One computation under construction. ``values`` are its arrays so far; ``used`` names those with a user."""
 
     def __init__(self, program: ProgramBuilder, name: str) -> None:
         self.program = program

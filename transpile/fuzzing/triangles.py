@@ -34,9 +34,7 @@ def triangles(name: str, random: Random) -> RandomProgram:
 
 @dataclass(frozen=True)
 class Round:
-    """The body of a loop under construction: its counters, the arrays that it changes (newest last) and those that it
-    only reads.
-    """
+    """The body of a loop under construction: counters, arrays that it changes (newest last), those that it reads."""
 
     body: Body
     n: int

@@ -90,9 +90,7 @@ def is_padding(shape: ArrayShape, linear: ArrayLike) -> Any:
 
 
 def _resolve(shape: ArrayShape, linear: ArrayLike) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
-    """Return the index in each dimension and whether the linear index is padding; the indices of padding are
-    meaningless.
-    """
+    """Return the index in each dimension and whether the linear index is padding; those of padding are meaningless."""
     check_layout(shape)
     places = _as_indices(linear, shape)
     if np.any((places < 0) | (places >= physical_size(shape))):

@@ -331,9 +331,7 @@ def start_asynchronously(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """Return the ``async-start`` for ``wrapped`` over ``operands``; its result ``shape`` is ((operands), result,
-    context..).
-    """
+    """Return the ``async-start`` for ``wrapped`` over ``operands``; ``shape`` is ((operands), result, context..)."""
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
         message = f"{wrapped.opcode}-start gives a tuple of its operands, its result and its contexts, not {shape}"
         raise state.cursor.error("XP141", message, *span)
@@ -360,9 +358,7 @@ def wait_for(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """Return the ``async-update`` or ``async-done`` of an operation that was started before, possibly outside of a loop
-    that carries it.
-    """
+    """Return the ``async-update`` or ``async-done`` of a started operation, perhaps carried into a loop."""
     started = operands[0] if operands else None
     while started is not None and started.opcode == "async-update" and started.operands:
         started = started.operands[0]

@@ -143,9 +143,7 @@ def has_nan_payloads(element_type: ElementType) -> bool:
 
 
 def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
-    """Return the bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if it does not
-    fit.
-    """
+    """Return the bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if too long."""
     bits = mantissa_bits(element_type)
     payload = int(match["payload"], 16)
     if not 0 < payload < 1 << bits or not has_nan_payloads(element_type):
@@ -183,9 +181,7 @@ def _nans(dtype: np.dtype[Any]) -> tuple[bytes, bytes]:
 
 
 def array_sha256(array: npt.NDArray[Any]) -> str:
-    """Return the SHA-256 of an array's bytes in row-major order, in hexadecimal digits; contiguous arrays are not
-    copied.
-    """
+    """Return the SHA-256 of an array's bytes in row-major order, in hexadecimal; without copies of contiguous ones."""
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()
 

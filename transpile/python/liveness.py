@@ -40,9 +40,7 @@ class Block:
 
 
 def blocks(rows: Sequence[tuple[int, str]]) -> list[Block]:
-    """Return the statements of a body. Each row has its indentation and its text, which for a compound statement is its
-    head.
-    """
+    """Return the statements of a body. Each row has an indentation and a text, a compound statement's head."""
     found, end = _blocks(rows, 0, rows[0][0] if rows else 0)
     assert end == len(rows)
     return found
@@ -122,9 +120,7 @@ class LiveNames:
         return after | inside
 
     def _loop(self, targets: Live, reads: Set[str], body: Sequence[Block], end: Live, behind: Live) -> Live:
-        """Return the names that are live at the head of a loop, by iteration to a fixed point: the body may run again,
-        or not at all.
-        """
+        """Return the names that are live at the head of a loop, to a fixed point: its body may run again, or never."""
         head = end | reads
         while True:
             first = self._bind(targets, self._block(body, head, (behind, head)))

@@ -1,6 +1,4 @@
-"""Rewriting of functions by spans: statements move to other depths and some parts are replaced; the rest keeps its
-author's text.
-"""
+"""Rewriting of functions by spans: statements change depth, parts are replaced; the rest keeps its author's text."""
 
 from __future__ import annotations
 
@@ -205,9 +203,7 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def head(function: ast.FunctionDef, lost: frozenset[str], required: frozenset[str] = frozenset()) -> str:
-    """Return ``def`` with the remaining parameters, on one line. Callers always pass ``required`` parameters, never as
-    None.
-    """
+    """Return ``def`` with the remaining parameters, on one line. ``required`` ones are always given, not as None."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)

@@ -1,6 +1,4 @@
-"""Black's line breaks for the most common forms of statements, without importing black, which takes as long as a small
-program does.
-"""
+"""Black's line breaks for the most common forms of statements, without importing black, which takes long."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _DEF = "def "
 
 
 class _Break(NamedTuple):
-    """The pieces of a broken statement: the text before and behind some parts. With ``apart``, each part gets a
-    line.
-    """
+    """A broken statement: the text before and behind some parts. With ``apart``, each part gets a line."""
 
     before: str
     parts: list[str]

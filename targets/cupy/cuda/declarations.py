@@ -1,6 +1,4 @@
-"""Declarations of kernels: ``ElementwiseKernel``, the prelude's ``RowKernel`` and ``WideKernel``, and shared C++
-functions.
-"""
+"""Declarations of kernels: ``ElementwiseKernel``, the prelude's ``RowKernel``, ``WideKernel``, and C++ functions."""
 
 from __future__ import annotations
 

@@ -67,9 +67,7 @@ class Launch:
 
     @property
     def has_spare_threads(self) -> bool:
-        """Whether there are threads without an element. In loops there are none: a thread without a line repeats the
-        last line.
-        """
+        """Whether there are threads without an element. Not in loops: there these repeat the last line."""
         return not self.in_loops and (self.width != self.lines.length or self.has_spare_lines)
 
 
@@ -100,9 +98,7 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
-    """Return the launch and the phases of a kernel for lines of any length: the threads of a block loop over
-    each line.
-    """
+    """Return the launch and the phases of a kernel for lines of any length: threads of a block loop over a line."""
     assert kernel.lines is not None
     together = 1 if kernel.lines.are_rows else _WARP
     width = _SMALL_BLOCK if kernel.lines.are_rows else _LARGEST_BLOCK // _WARP
@@ -110,9 +106,7 @@ def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def _short_rows(lines: Lines) -> Launch:
-    """Return a launch of one thread for each element, with several short rows in a block or one row of up to 1024
-    elements.
-    """
+    """Return a launch of a thread for each element: several short rows a block, or one of up to 1024 elements."""
     if lines.length > _WARP or lines.count == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
@@ -166,9 +160,7 @@ def _part_of_warp(lines: Lines) -> int:
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:
-    """Return (width, together) of columns: adjacent threads have adjacent columns; the rows of long columns are divided
-    among groups of threads.
-    """
+    """Return (width, together) of columns: adjacent threads have adjacent ones; long ones are divided among groups."""
     if lines.length <= _LONGEST_SHARE:
         return 1, _SMALL_BLOCK
     together = min(_power(lines.count), _WARP)

@@ -66,9 +66,7 @@ class Cublas:
         return _CONSTANTS[name]
 
     def gemmStridedBatchedEx(self, *arguments: int) -> None:
-        """Multiply on the current stream. Raises TypeError and CublasError, and CaptureError while a stream is
-        captured.
-        """
+        """Multiply on the current stream. Raises TypeError and CublasError, CaptureError during a capture."""
         graphs.not_captured("cuBLAS is called")
         multiply(*arguments)
 

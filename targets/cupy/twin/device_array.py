@@ -216,9 +216,7 @@ def written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a product; narrow floats are summed in float32. Raises TypeError for products that CuPy refuses or
-    rounds.
-    """
+    """Return a product; narrow floats are summed in float32. Raises TypeError where CuPy refuses or rounds."""
     dtype = np.result_type(a.dtype, b.dtype)
     if dtype.name == "bfloat16" and max(a.ndim, b.ndim) > 2:
         raise TypeError("a batched product of bfloat16 is not supported")

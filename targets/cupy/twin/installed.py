@@ -26,9 +26,7 @@ MAY_WAIT = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_genera
 
 @cache
 def cupyx_function(dotted: str) -> Any:
-    """Return a function of cupyx. If its module needs CUDA libraries to be imported, return a stub of the same
-    signature.
-    """
+    """Return a function of cupyx. If importing its module needs CUDA, return a stub of the same signature."""
     module, _, name = dotted.rpartition(".")
     return (
         getattr(_CUPYX[module], name)

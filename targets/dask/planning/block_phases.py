@@ -137,9 +137,7 @@ class BlockPhase:
 
     @cached_property
     def cost(self) -> Cost:
-        """The cost of the tasks: the blocks that they are given, their results, and intermediate arrays, for a tile at
-        a time.
-        """
+        """The cost of the tasks: blocks given, results, and intermediate arrays for a tile at a time."""
         chunks, sources = self.trace.chunks, [source.node for source in self.trace.sources.values()]
         parts = sum(chunks.block_bytes(root.node) for root in self.roots if root.strategy.gives_parts)
         blocks = sum(chunks.block_bytes(root.node) for root in self.roots if not root.strategy.gives_parts)
@@ -172,9 +170,7 @@ class BlockPhase:
 
 
 def _joined(root: Root, symbol: IndexSymbol) -> int | str | None:
-    """Return how the results of all tiles become one block; None for sums of narrow floats, where each partial sum
-    would round.
-    """
+    """Return how the results of all tiles become one block; None for sums of narrow floats, which would round."""
     axis = root.index.index(symbol)
     if axis not in root.summed:
         return axis

@@ -180,9 +180,7 @@ def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError
 
 
 def without_computed_stores(function: Function) -> None:
-    """Turn the stores of loops at computed positions into carried values. A block function updates these in place all
-    the same.
-    """
+    """Turn the stores of loops at computed positions into carried values. Block functions update them in place, too."""
     for node in topological(roots(function)):
         if node.opcode == "loop":
             loop: Loop = node.parameters["loop"]

@@ -1,6 +1,4 @@
-"""Chunked implementations: prelude functions that compute an operation on lazy arrays along axes with several
-chunks.
-"""
+"""Implementations: prelude functions that compute an operation on lazy arrays along axes of several chunks."""
 
 from __future__ import annotations
 

@@ -127,9 +127,7 @@ def _triangle(direction: str) -> Rewrite:
 
 
 def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
-    """Return a vector on a diagonal as a select: each row is the vector, padded by the offset of the diagonal, under a
-    mask.
-    """
+    """Return a vector on a diagonal as a select: each row is the vector, padded by the offset, under a mask."""
     (vector,), (_, *offset) = operands, node.parameters["arguments"]
     diagonal, zero = sum(offset), graph.literal(0, node.type)
     if diagonal:
@@ -191,9 +189,7 @@ def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
 
 
 def _with_gaps(graph: Graph, node: Node, operands: Operands) -> Node:
-    """Return a pad with each gap as a new axis that is merged with the axis before it, then cropped and padded at the
-    ends.
-    """
+    """Return a pad with each gap as an axis, merged with that before it, then cropped and padded at the ends."""
     x, value = operands
     for axis, gap in enumerate(_gaps(node)):
         x = _spread(graph, x, value, axis, gap) if gap else x
@@ -217,9 +213,7 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
 
 
 def _axis_of_choices(node: Node) -> int | None:
-    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, which is in the row's own
-    block; None for any other index.
-    """
+    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, in its own block; or None."""
     (x, *indices), index = node.operands, node.parameters["index"]
     if not all(isinstance(item, Slot) for item in index) or not len(indices) == x.ndim == node.ndim + 1:
         return None
@@ -290,9 +284,7 @@ def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _of_bits(function: str) -> Rewrite:
-    """Return the rewrite of a function of random bits, 32 for each number. Its arguments are the key, the shape, and
-    others that are passed on.
-    """
+    """Return the rewrite of a function of random bits, 32 a number, with key, shape, and others passed on."""
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         return called(graph, function, (_random_bits(graph, node, operands),), node, *node.parameters["arguments"][2:])

@@ -1,6 +1,4 @@
-"""Products of two arrays that are both cut: the roles of their axes, and the common part of both strategies for
-them.
-"""
+"""Products of two arrays that are both cut: the roles of their axes, and the common part of both strategies."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ class Product:
 
 
 def product_of(node: Node) -> Product | None:
-    """Return the axes of a product with one contracted axis whose partial sums may be added in the type of the result;
-    None for any other node.
-    """
+    """Return a product's axes, if one is contracted and partial sums may be added in the result's type; or None."""
     pairs = contracted(node)
     if len(pairs) != 1 or node.type.bits < 32:
         return None

@@ -1,6 +1,4 @@
-"""The strategy of products of two large arrays: a task computes a block, and loops over chunks of the contracted
-axis.
-"""
+"""Products of two large arrays: a task computes a block, looping over chunks of the contracted axis."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The strategy of small products of long operands: each chunk of the contracted axis gives a part, and dask adds the
-parts.
-"""
+"""Small products of long operands: each chunk of the contracted axis gives a part, and dask adds the parts."""
 
 from __future__ import annotations
 

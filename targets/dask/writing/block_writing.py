@@ -104,9 +104,7 @@ def _applied(
     main: MainWriter,
     item: int | None = None,
 ) -> Node:
-    """Return the array of all blocks of a root: the application of a block function, or an item of one with several
-    results.
-    """
+    """Return the array of all blocks of a root: a block function's application, or an item of one."""
     node, index = root.node, blockwise.text(root.index)
     shape = root.strategy.part_shape(root)
     new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}

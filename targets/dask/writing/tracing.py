@@ -146,9 +146,7 @@ class Trace:
     # -- what a task of it holds
 
     def needed_whole(self) -> str:
-        """Return the operations that are not done in chunks and their axes, as in ``one chunk: sort along axis 0``; ""
-        if there are none.
-        """
+        """Return the operations not done in chunks and their axes, as in ``one chunk: sort along axis 0``; or ""."""
         found: dict[str, None] = {}
         for place in self.order:
             for operand in self.operands[place]:

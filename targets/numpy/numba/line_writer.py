@@ -193,9 +193,7 @@ class LineNestWriter(NestWriter):
             self._end(node, made[node])
 
     def _interval(self, phase: Phase) -> tuple[Node, ...]:
-        """Return the bounds that all reductions of a loop over a line have in common, if any: the loop is restricted to
-        them.
-        """
+        """Return the bounds that all reductions of a loop over a line share, if any: it is restricted to them."""
         bounds = {node.operands[1:] for node in phase.reductions}
         return bounds.pop() if len(bounds) == 1 and not phase.results and not _running(phase) else ()
 

@@ -36,9 +36,7 @@ class HeadWriter:
         self.kinds = kinds
 
     def head(self, name: str, parameters: Mapping[str, Sequence[int]], results: Sequence[Sequence[int]]) -> str:
-        """Return the head of a function: ``parameters`` has the shapes of its arrays by name, ``results`` those of its
-        results.
-        """
+        """Return the head of a function: ``parameters`` has its arrays' shapes by name, ``results`` its results'."""
         typed = [(parameter, self._kind(shape)) for parameter, shape in parameters.items()]
         returned = tuple(map(self._kind, results))
         return self.renderer.statement("define", name, typed, [], [], returned[0] if len(returned) == 1 else returned)
@@ -298,9 +296,7 @@ class LoopWriter:
         return self.rounds is not None and self.rounds.change(node, name)
 
     def scatter(self, node: Node, name: str, begin: int) -> None:
-        """Write the lines of a scatter among those of the loop around it, whose number was ``begin`` before its
-        statement.
-        """
+        """Write a scatter among the lines of the loop around it, whose number was ``begin`` before its statement."""
         assert self.rounds is not None
         ScatterWriter(self.rounds).write(node, name, begin)
 

@@ -184,9 +184,7 @@ class NumbaRenderer(KernelRenderer):
         return self.expression("cast", self.cast_name(element_type), text)
 
     def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
-        """Return an element of an array or of a row, or an array of rank 0 itself; an index None is the next of the
-        ``computed`` ones.
-        """
+        """Return an element of an array or a row, or rank 0 itself; an index None is the next of ``computed``."""
         given = iter(computed)
         places = iter([next(given) if index is None else self.expression("place", index) for index in indices])
         row = array.operand if isinstance(array, Hole) else array

@@ -90,9 +90,7 @@ def window_axes(node: Any) -> list[AxisMap]:
 
 
 def convolution_axes(parameters: Parameters, ndim: int) -> tuple[str, str, str]:
-    """Return a letter for each axis of the images, of the kernel and of the result, as in the layout of a
-    ``convolution``.
-    """
+    """Return letters for the axes of the images, of the kernel and of the result, as ``convolution``'s layout."""
     count, keywords = ndim - 2, parameters["keywords"]
     spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
     layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")

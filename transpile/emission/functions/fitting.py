@@ -94,9 +94,7 @@ class Fitting:
         return len(terms) > 2 and fits
 
     def _is_matrix_of_lines(self, node: Node) -> bool:
-        """Return whether a node is a matrix that black writes with a row per line, or a number per line in long
-        rows.
-        """
+        """Return whether a node is a matrix that black writes a row per line, or a number per line in long rows."""
         if not is_matrix(node) or node.operands[0] in self.writer.texts:
             return False
         texts = map(self.writer.text, node.operands[0].operands)

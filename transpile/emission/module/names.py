@@ -36,9 +36,7 @@ def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
 
 
 def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, checks: Sequence[str]) -> set[str]:
-    """Return the names that the ``calls`` of prelude functions, and the functions in ``checks``, bring into a
-    module.
-    """
+    """Return the names that the ``calls`` of prelude functions, and the functions in ``checks``, bring along."""
     called = {CHECK_ARRAYS, CHECK_TREES, *_OF_CONSTANTS, "copied"}
     called.update(filter(None, checks))
     if program.entry.chunks:

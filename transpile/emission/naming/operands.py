@@ -135,9 +135,7 @@ def operation_words() -> frozenset[str]:
 
 
 def _after(form: str, word: str) -> str:
-    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``. What is called a spectrum has
-    none of its own.
-    """
+    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``. A spectrum has none."""
     if form == "exp_{}" and word.startswith(_LOG):
         return word.removeprefix(_LOG)
     if form == "exp_{}":

@@ -133,9 +133,7 @@ class SourceFunctions:
         return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
 
     def _arguments_of(self, name: str, computation: Computation) -> list[str]:
-        """Return the parameters of the function of a name that all instructions of a computation come from; none if
-        there are several.
-        """
+        """Return the parameters of the function of a name that a computation comes from; none if there are several."""
         named = [each for (_, own), found in self.definitions.items() if own == name for each in found]
         if len(named) > 1:
             lines = {place for each in computation.instructions for place in self._lines_in(each, name)}
@@ -239,9 +237,7 @@ class SourceFunctions:
     def _are_read(
         self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str], known: set[str]
     ) -> bool:
-        """Return whether the step reads each carried element by its name, if it reads the element by any that is
-        ``known``.
-        """
+        """Return whether the step reads each carried element by its name, where it reads it by any ``known`` one."""
         for value in body.instructions:
             name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
             if name is not None and value.operands == tuple(body.parameters):

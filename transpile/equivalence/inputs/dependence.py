@@ -8,9 +8,7 @@ from ...hlo.ir import HloModule, Instruction
 
 
 def computed_by(module: HloModule, path: Sequence[int]) -> list[Instruction]:
-    """Return the instructions that the array at ``path`` of a module's result may depend on, with those of called
-    computations.
-    """
+    """Return the instructions, also of called computations, that the array at ``path`` of a result may need."""
     root, rest = module.entry.root, list(path)
     while rest and root.opcode == "tuple":
         root = root.operands[rest.pop(0)]

@@ -129,9 +129,7 @@ def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, None if it
-    has none.
-    """
+    """Statistics of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, else None."""
 
     dtype: str
     shape: tuple[int, ...]

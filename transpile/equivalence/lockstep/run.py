@@ -223,9 +223,7 @@ class _Judge:
         return self._steps[key]
 
     def _has_values(self, instruction: Instruction, scope: Scope, graph: Graph, end: BodyEnd) -> bool:
-        """Return whether an array of an instruction's result is known, and the instruction is not a loop checked in
-        parts.
-        """
+        """Return whether an array of an instruction's result is known, and it is no loop checked in parts."""
         if any(inner.region in self._regions for inner in _loop_scopes(instruction, scope)):
             return False
         leaves = emitted_leaves(scope.values[instruction], graph, end.values)
@@ -342,9 +340,7 @@ def _loops(function: WrittenFunction) -> list[Loop]:
 
 
 def _fits(scope: Scope, graph: Graph, end: BodyEnd) -> bool:
-    """Return whether the arguments have the shapes of the computation: a combiner of scalars is called with whole
-    arrays.
-    """
+    """Return whether the arguments have a computation's shapes: combiners of scalars are given whole arrays."""
     for parameter in scope.computation.parameters:
         leaves = emitted_leaves(scope.values[parameter], graph, end.values)
         for shape, leaf in zip(array_leaves(parameter.shape), leaves, strict=True):
@@ -387,9 +383,7 @@ def user_place(instruction: Instruction, module: HloModule) -> str:
 
 
 def allowances(check: Check) -> list[Budget]:
-    """Return the allowance of each array of an instruction, as of a program of the instruction and those that only the
-    reference computes.
-    """
+    """Return the allowance of each array of an instruction, in a program of it and what only the reference computes."""
     given: dict[Instruction, Instruction] = {}
     made: dict[Instruction, Instruction] = {}
     for part in (*check.inside, check.instruction):
@@ -402,9 +396,7 @@ def allowances(check: Check) -> list[Budget]:
 
 
 def with_magnitude(budget: Budget, magnitude: Array) -> Budget:
-    """Return the allowance with the rounding of sums measured by their terms: for ``n`` terms, ``n eps`` of their
-    magnitudes.
-    """
+    """Return the allowance with the rounding of sums by their terms: for ``n`` terms, ``n eps`` of these."""
     sizes = magnitude.astype(np.float64)
     largest = float(np.max(sizes, initial=0.0))
     _, absolute = budget.tolerance(magnitude.dtype)

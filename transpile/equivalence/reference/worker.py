@@ -27,9 +27,7 @@ _MOST_HELD = 1024 * MIB  # XLA and Numba keep compiled code
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above what the process had before; None is no
-    limit.
-    """
+    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above those before; None is no limit."""
 
     seconds: float = 60.0
     memory: int | None = 4096 * MIB

@@ -21,9 +21,7 @@ Groups = Sequence[ReplicaGroup | Sequence[int]]
 
 
 class CommunicationOperations(BuilderCore):
-    """Collectives and transfers. Only operations of equal ``channel_id`` communicate; with a channel, also across
-    partitions.
-    """
+    """Collectives and transfers. Those of equal ``channel_id`` communicate, then also across partitions."""
 
     # -- reducing
 

@@ -1,6 +1,4 @@
-"""``gelu``, from its ``tanh`` approximation and the derivative of that; ``exact_gelu``, from the complementary error
-function.
-"""
+"""``gelu``, from its ``tanh`` approximation and its derivative; ``exact_gelu``, from the complementary error."""
 
 from __future__ import annotations
 

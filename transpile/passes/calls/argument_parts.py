@@ -167,9 +167,7 @@ def _of_view(called: Function, node: Node) -> Node | None:
 
 
 def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
-    """Return an operand of an element-wise operation without ``count`` leading unit axes; None if it is not such a
-    view.
-    """
+    """Return an element-wise operation's operand without ``count`` leading unit axes; None if it is not such a view."""
     if operand.ndim <= ndim:
         return operand
     index = operand.parameters["index"] if operand.opcode == "expand" else ()

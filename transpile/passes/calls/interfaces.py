@@ -168,9 +168,7 @@ def _of_column(graph: Graph, column: Sequence[tuple[Node, Node]], others: Mappin
 
 
 def _result(node: Node) -> tuple[Function, Node] | None:
-    """Return the function of which a node is one of several results, and that result in the function; None if it is
-    none.
-    """
+    """Return the function of which a node is one of several results, and that result in it; None if it is none."""
     maker = node.operands[0] if node.opcode == "item" else node
     if maker is node or maker.opcode != "call":
         return None

@@ -1,6 +1,4 @@
-"""Cumulative operations from the last element to the first: in kernels a loop that runs backwards, elsewhere flips
-around a forward one.
-"""
+"""Cumulative operations from the last element on: loops backwards in kernels, elsewhere flips around forward ones."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _FLIP = (None, None, -1)
 
 
 def turn_around(function: Function, kernels: Kernels) -> None:
-    """Make cumulative operations on flipped arrays run backwards, where only their flips are read and kernels may
-    compute them.
-    """
+    """Make cumulative operations on flipped arrays run backwards, where kernels may and only their flips are read."""
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:

@@ -109,9 +109,7 @@ class RegionFinder:
         return operand.element_type is not None and prod(operand.shape) < self.kernels.most_elements
 
     def _has_lines(self, node: Node) -> bool:
-        """Whether a reduction has elements to reduce and, where its lines are split, their partial results can be
-        combined.
-        """
+        """Whether a reduction has elements and, where its lines are split, partial results can be combined."""
         lines = Lines.of(node)
         return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
 
@@ -225,9 +223,7 @@ class RegionFinder:
         return latest, list(joined)
 
     def _are_cut_alike(self, loop: tuple[int, ...], *computed: Mapping[Node, Map]) -> bool:
-        """Whether, along each axis of the loop, either all arrays are whole or all are chunks (which differ in
-        length).
-        """
+        """Whether, along each axis of the loop, either all arrays are whole or all are chunks."""
         known = self.function.cut
         is_part: dict[int, bool] = {}
         for node, own in (pair for places in computed if known for pair in places.items()):
@@ -409,9 +405,7 @@ class RegionFinder:
 
 
 def _is_costly(node: Node) -> bool:
-    """Whether an operation takes many times as long as an addition; compilers divide integers by known ones by
-    multiplication.
-    """
+    """Whether an operation takes many times as long as an addition; but compilers know known divisors."""
     by_known = node.opcode in ("divide", "remainder") and node.operands[1].is_literal and node.type.is_integral
     return node.operation.is_costly and not by_known
 
@@ -422,8 +416,6 @@ def _elements(region: FusedRegion, of: Piece | None) -> int:
 
 
 def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
-    """Whether an operation at ``own`` has at most one element for each of the lines along which these regions
-    reduce.
-    """
+    """Whether an operation at ``own`` has at most one element for each of the lines of these regions."""
     axes = {axis for region in joined for axis in region.axes}
     return bool(axes) and all(index.axis not in axes for index in own)

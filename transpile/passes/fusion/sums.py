@@ -1,6 +1,4 @@
-"""Segment sums of rows (sums by row index) are accumulated by the kernel that computes the rows, so no array of the
-rows is stored.
-"""
+"""Segment sums of rows are accumulated by the kernel that computes the rows, so no array stores them."""
 
 from __future__ import annotations
 

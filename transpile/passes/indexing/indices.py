@@ -80,9 +80,7 @@ def _unbounded(node: Node) -> Node | None:
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
-    """Return whether all users of an arg-reduction, a sum of integers or a conversion accept any type: wider integers
-    keep the low bits.
-    """
+    """Return whether all users of an arg-reduction, a sum of integers or a conversion accept any type."""
     if not uses or any(use.kind not in ("index", "counted", "stored") for use in uses):
         return False
     if node.opcode in ("argmax", "argmin", "argsort"):

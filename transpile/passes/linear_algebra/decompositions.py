@@ -1,6 +1,4 @@
-"""Singular values and eigenvalues by NumPy's names, if no other results of LAPACK are used. The prelude's functions
-give NaN where NumPy's raise.
-"""
+"""Singular values and eigenvalues by NumPy's names, if LAPACK's other results are unused."""
 
 from __future__ import annotations
 

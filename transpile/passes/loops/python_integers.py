@@ -133,9 +133,7 @@ class _Integers:
         return self.bounds.get(node) or _bounds(node)
 
     def _exact_bounds(self, node: Node) -> Interval | None:
-        """Return the interval of what Python's integers give for a node, which may exceed its type; None if they do not
-        compute it.
-        """
+        """Return the interval of what Python's integers give for a node, perhaps past its type; None if they do not."""
         rule = node.operation.exact
         given = [self._bounds(each) for each in node.operands]
         is_number = not any(each.ndim for each in node.operands)

@@ -31,9 +31,7 @@ _MOST_OF_ANY = 20
 
 
 def repeats(program: Program, *, of_one_shape: bool = False) -> None:
-    """Write components that are alike as calls of one function; if kernels are written for specific shapes, only those
-    ``of_one_shape``.
-    """
+    """Write components that are alike as calls of one function; for kernels of fixed shapes, those ``of_one_shape``."""
     outline(program, lambda function: [_outlines(function, of_one_shape)], label_of)
 
 

@@ -52,9 +52,7 @@ def layers(program: Program) -> None:
 
 
 def _label(function: Function, found: Alike, chains: CallChains, own: Container[str]) -> str:
-    """The name of the author's function, such as ``block``, or else ``layer``; with ``d_`` before it in a gradient, as
-    in ``d_block``.
-    """
+    """The name of the author's function, such as ``block``, or ``layer``; in a gradient after ``d_``."""
     graph = function.graph
     label = label_of(function, found, chains, own).removeprefix("part_of_") or "layer"
     # Views may be placed where their operand is computed.
@@ -145,9 +143,7 @@ def _pieces(found: Alike, places: dict[Node, int]) -> int:
 
 
 def _anchors(around: Surroundings) -> Iterator[Anchors]:
-    """Similar nodes to start from, each of which may depend on the one before; nodes that are already part of grown
-    copies are left out.
-    """
+    """Similar nodes to start from, each perhaps dependent on the one before; none are of grown copies."""
     classes = around.classes(_LEAST_COPIES)
     weights = Counter(dict.fromkeys(map(len, classes), 0))
     for anchors in classes:

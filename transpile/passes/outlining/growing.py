@@ -101,9 +101,7 @@ class Copies(Rows[Node]):
         return all(needs[place[node]] == copy for copy, node in enumerate(row, 1))
 
     def _is_ahead(self, needs: list[int], needed: list[int], row: Row) -> bool:
-        """Whether the nodes do not depend on the anchors of their own copies, and nothing in an earlier copy depends on
-        them.
-        """
+        """Whether the nodes do not depend on their copies' anchors, and no earlier copy depends on them."""
         place = self.around.place
         if not all(needs[place[node]] < copy <= needed[place[node]] for copy, node in enumerate(row, 1)):
             return False

@@ -70,9 +70,7 @@ class Surroundings:
         return found
 
     def classes(self, least: int) -> list[Row]:
-        """Rows of similar nodes in program order, each row once: those distinguished by the largest neighbourhoods
-        first.
-        """
+        """Rows of similar nodes in program order, each row once: those of the largest neighbourhoods first."""
         found: dict[Row, None] = {}
         heavy = [node for node in self.order if node in self.members and not node.operation.is_light]
         for known in reversed(self.hashes):
@@ -90,9 +88,7 @@ class Surroundings:
         return all(before < depth for before, depth in pairwise(depths))
 
     def note_grown(self, rows: Iterable[Row]) -> None:
-        """Record that copies of these nodes, that many of them, exist, so that growing need not start from them
-        again.
-        """
+        """Record that copies of these nodes, that many of them, exist, so growing need not start from them again."""
         self._grown.update((len(row), node) for row in rows for node in row)
 
     def note_made(self, node: Node, likes: Row) -> None:

@@ -114,9 +114,7 @@ class Numbers:
         self._kinds: dict[tuple[int, ...], tuple[Instruction, int | None, bool]] = {}
 
     def kind(self, instruction: Instruction) -> tuple[int | None, bool]:
-        """The number of an instruction's operation and traced name, None if it cannot be moved; and whether it belongs
-        to a gradient.
-        """
+        """The number of an instruction's operation and traced name, None if unmovable; whether it is of a gradient."""
         key = id(instruction.shape), id(instruction.attributes), id(instruction.metadata)
         known = self._kinds.get(key)
         if known is None or known[0].opcode != instruction.opcode:
@@ -263,9 +261,7 @@ def _calls(
 
 
 def _by_depth(computation: Computation) -> list[Instruction]:
-    """The instructions ordered by the longest path from a parameter: one copy's results come before the next copy,
-    whatever the order of the text.
-    """
+    """The instructions by the longest path from a parameter: one copy's results come before the next copy."""
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
         deepest = 0

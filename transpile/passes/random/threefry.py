@@ -205,9 +205,7 @@ def cipher_loops(function: Function, supports: Support) -> None:
 
 
 def _is_loop(live: LiveNodes, node: Node) -> bool:
-    """Return whether a loop is the cipher: the body is a group of rounds, the carries rotate in order, and only the two
-    words are used.
-    """
+    """Return whether a loop is the cipher: the body is a group of rounds, carries rotate, only the words are used."""
     loop: Loop = node.parameters["loop"]
     carries = loop.carries
     counted = loop.is_fixed and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
@@ -228,9 +226,7 @@ def _is_loop(live: LiveNodes, node: Node) -> bool:
 
 
 def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
-    """Return whether the pattern matches with these bindings. With a ``loop``, ``count`` must be the number of the
-    group, from 1.
-    """
+    """Return whether the pattern matches with these bindings. With a ``loop``, ``count`` is the group's number."""
     found = pattern(text).match(node)
     if found is None or any(found[name] is not meaning for name, meaning in given.items()):
         return False
@@ -553,9 +549,7 @@ def _of_small_word(word: Node, rotation: int) -> Bindings | None:
 
 
 def _without_key(graph: Graph, word: Node, group: int, last_round: str) -> tuple[Node, Node] | None:
-    """Return the word after the rounds of a group, and the key's word that is added to it with the group's number; or
-    None.
-    """
+    """Return the word after the rounds of a group, and the key's word added to it with the group's number; or None."""
     terms, number = _terms(word)
     made = [term for term in terms if pattern(last_round).match(term) is not None]
     others = [term for term in terms if term not in made]

@@ -161,9 +161,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _sources(node: Node) -> Iterator[Node]:
-    """Yield the arrays that a node may accumulate: of its type and size, then larger ones, of which it may be a
-    part.
-    """
+    """Yield the arrays that a node may accumulate: of its type and size, then larger ones, of which it may be part."""
     between = _between(node)
     candidates = {*between, *(operand for inner in between for operand in inner.operands)} - {node}
     large_enough = [
@@ -233,9 +231,7 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
 
 
 def _keeps_lines(node: Node, axis: int, source: Node) -> bool:
-    """Return whether a node has the lines of the source along an axis, each with any number of elements or reduced to
-    one. Scalars count too.
-    """
+    """Return whether a node has the lines of the source along an axis, cut or reduced to one; scalars do."""
     if not node.shape:
         return True
     shape = _without(node.shape, axis) if node.ndim == source.ndim else node.shape

@@ -201,9 +201,7 @@ def operation(tree: ast.Call) -> tuple[str, str | None]:
 
 @cache
 def _opcode(name: str) -> str:
-    """Return the opcode of a name. Opcodes of HLO have hyphens, those that only the array dialect has have
-    underscores.
-    """
+    """Return the opcode of a name. Opcodes of HLO have hyphens, those of the array dialect only underscores."""
     plain = name.rstrip("_")  # and_, or_, not_ are words of Python
     hyphened = plain.replace("_", "-")
     return hyphened if hyphened in ELEMENTWISE else plain

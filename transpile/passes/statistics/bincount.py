@@ -1,6 +1,4 @@
-"""``np.bincount``: the number of occurrences of each integer, which JAX adds up one by one, without those out of
-range.
-"""
+"""``np.bincount``: the occurrences of each integer, which JAX adds up one by one, without those out of range."""
 
 from __future__ import annotations
 

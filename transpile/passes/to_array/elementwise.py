@@ -87,9 +87,7 @@ def casts_directly(source: ElementType, result: ElementType) -> bool:
 
 
 def _negated(lowering: FunctionLowering, value: Value) -> Value | None:
-    """Return ``y`` for ``-y``, or ``c`` for a constant ``-c``, else None: ``x + -y`` becomes ``x - y``, which is equal
-    in every bit.
-    """
+    """Return ``y`` for ``-y``, or ``c`` for a constant ``-c``, else None: ``x + -y`` is ``x - y`` in every bit."""
     if value.node.opcode == "negate" and not value.node.is_python_int:
         (operand,) = value.node.operands
         return Value(operand, value.axes, value.shape)

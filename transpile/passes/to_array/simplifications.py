@@ -87,9 +87,7 @@ def _mask(value: Value) -> Value | None:
 
 
 def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, number: np.ndarray) -> Value | None:
-    """Return the comparison of a mask's 0 and 1 with a number as a mask, or None: JAX selects branches by ``mask
-    < 1``.
-    """
+    """Return the comparison of a mask's 0 and 1 with a number as a mask, or None: JAX branches by ``mask < 1``."""
     none, one = (np.asarray(each).astype(number.dtype) for each in (0, 1))
     if none != 0 or one != 1:  # not every type can represent both
         return None
@@ -209,9 +207,7 @@ def _absorbing(
 
 
 def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Return a simpler conjunction, or None: ``x < c`` and ``x > c`` imply ``x != c``, and a mask of low bits keeps a
-    value that has no others.
-    """
+    """Return a simpler conjunction, or None: ``x < c`` implies ``x != c``, and a mask of low bits keeps such values."""
     for value, mask in ((a, literal_of(b)), (b, literal_of(a))):
         highest = -1 if value.node.interval is None or value.node.interval[0] < 0 else value.node.interval[1]
         if mask is not None and mask.dtype.kind in "iu" and 0 <= highest <= mask and not int(mask) & (int(mask) + 1):

@@ -49,9 +49,7 @@ def _by_kind(
     complex_: str | None = None,
     native: tuple[ElementType, ...] = (),
 ) -> Variant:
-    """Return a variant by the kind of the operand, except for ``native`` types, for which NumPy's own expression is
-    right.
-    """
+    """Return a variant by the kind of the operand, except for ``native`` types, for which NumPy's own is right."""
 
     def variant(site: Site) -> Form | None:
         kind = site.types[0]
@@ -70,9 +68,7 @@ def _unless(native: Callable[[ElementType], bool], function: str) -> Variant:
 
 
 def _division(function: str) -> Variant:
-    """Return a variant for integers, unless a non-negative number is divided by a positive one: ``//`` and ``%`` are
-    right then.
-    """
+    """Return a variant for integers, unless of a non-negative by a positive one, where ``//`` and ``%`` are right."""
 
     def variant(site: Site) -> Form | None:
         dividend, divisor = site.operands

@@ -54,9 +54,7 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
 
 
 def window_keywords(window: Window, base: str = "base_dilation", own: str = "window_dilation") -> dict[str, Any]:
-    """Return the parameters that differ from a dense window of stride 1 without padding; ``base`` and ``own`` name
-    dilations.
-    """
+    """Return what differs from a dense window of stride 1 without padding; ``base`` and ``own`` name dilations."""
     columns: dict[str, tuple[tuple[Any, ...], Any]] = {
         "strides": (tuple(d.stride for d in window), 1),
         "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
@@ -71,9 +69,7 @@ def _is_trivial(dimension: WindowDimension) -> bool:
 
 
 def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
-    """Return (dimension, whether windows reach from an element to the end) if each window reaches from one end to an
-    element; or None.
-    """
+    """Return (dimension, whether windows reach to the end) if each reaches from one end to an element; or None."""
     active = [d for d, dimension in enumerate(window) if not _is_trivial(dimension)]
     if len(active) != 1:
         return None
