@@ -225,6 +225,7 @@ def test_arguments_whose_sizes_differ_are_refused():
         paired.main(np.ones(7, np.float32))
 
 
+@pytest.mark.filterwarnings("ignore:.*table has NaN")
 def test_nan_is_the_same_constant_at_all_sizes():
     table = np.random.default_rng(0).normal(size=(16, 40)).astype(np.float32)
     table[3, 5] = np.nan

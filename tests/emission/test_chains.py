@@ -366,3 +366,42 @@ def test_values_read_behind_calls_in_one_expression_keep_their_names():
         return jnp.sin(x).sum() + jnp.sin(y).sum() * 2
 
     assert "d_scaled(" in body(jax.grad(losses, 1), X[0], X[1])  # compares the values
+
+
+def coupling(x, weight, scale):
+    shift = jnp.tanh(x @ weight) * scale
+    logs = jnp.tanh(shift * shift - jnp.cos(shift))
+    return x * jnp.exp(-logs) + shift, logs.sum(axis=-1)
+
+
+def total(x, weights, scales, order=range(COUNT), started=None, read=lambda every: []):
+    every = []
+    for k in order:
+        x, own = coupling(x, weights[k], scales[k])
+        every.append(own)
+        started = own if started is None else started + own
+    return x, started, read(every)
+
+
+@pytest.mark.parametrize(
+    "function, line",
+    [
+        (total, r"sum\(totals\)"),
+        (lambda *given: total(*given, order=range(COUNT)[::-1]), r"sum\(reversed\(totals\)\)"),
+        (lambda *given: total(*given, started=given[0].max(axis=-1)), r"sum\(totals, \w+\.max\(axis=-1\)\)"),
+        (lambda *given: total(*given, started=given[0].max()), r"sum\(totals, \w+\.max\(\)\)"),
+    ],
+)
+def test_sums_of_what_all_calls_give(function, line):
+    assert re.search(rf"\breturn \(\w+, {line}\)$", body(function, X, WEIGHTS, SCALES))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda *given: total(*given, read=lambda every: every[2]),  # another reader
+        lambda *given: total(*given, order=(0, 1, 2, 4, 3)),
+    ],
+)
+def test_other_sums_stay(function):
+    assert "sum(" not in body(function, X, WEIGHTS, SCALES)

@@ -426,6 +426,8 @@ class FunctionWriter:
 
     def folded(self, node: Node) -> Expression:
         """Return the expression of a node, given the texts of its operands."""
+        if (total := self.chain_writer.total(node)) is not None:
+            return total
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
             return self.renderer.expression(
                 "matrix_of", node.operands[0], node.shape[-1], *self.operand_texts(node.operands[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,12 @@ from ..naming.identifiers import plural
 from ..trees.argument_groups import Field
 from ..trees.named_results import NamedResults, field_path
 from .context import Writing
-from .rerolled_loops import Chain, Listed, Step
+from .rerolled_loops import Chain, Listed, Step, Total
 
 COUNTERS = "ijklmn"
 _MOST_TARGETS = 6  # results that one statement unpacks
 
-At = Callable[[str | int], str]  # from an index to the text of the item
+At = partial[str]  # from an index to the text of the item
 
 
 def letter(writer: Writing) -> str:
@@ -53,6 +53,7 @@ class ChainWriter:
         self.writer = writer
         self.lists: dict[str, int] = {}
         self.parts: dict[Node, Expression] = {}
+        self._totals: dict[Node, tuple[Total, str, bool]] = {}  # by last sum: the list, and whether it is backwards
         self._at: dict[Listed, At] = {}
 
     def expect(self, chain: Chain, *, is_written: bool) -> None:
@@ -75,6 +76,7 @@ class ChainWriter:
         names = self._carried_names(chain, starts)
         above = [*self._given_lists(chain, names)]
         targets, below = self._targets(chain, names)
+        self._keep_totals(chain)
         calls = {call: writer.folded(call) for call in chain.calls[:-1]}
         for name in list(self.lists)[before:]:
             writer.line(writer.renderer.statement("list_of", name, self.lists[name]))
@@ -227,7 +229,7 @@ class ChainWriter:
         writer, function = self.writer, chain.last.parameters["function"]
         for k, path in paths.items():
             steps = field_path("", path)
-            self._at[Listed(chain.calls[0], False, k)] = partial(_inside, at, steps)
+            self._at[Listed(chain.calls[0], False, k)] = partial(_inside, at, steps) if steps else at
             for own, number in zip(chain.results, chain.numbers, strict=True):
                 if k in own:
                     writer.texts[own[k]] = Expression(at(number) + steps, PRIMARY)
@@ -235,6 +237,21 @@ class ChainWriter:
             if group.keys == paths:
                 for call, number in zip(chain.calls, chain.numbers, strict=True):
                     writer.trees.grouped[group.places[writer.calls[function].index(call)]] = at(number)
+
+    def _keep_totals(self, chain: Chain) -> None:
+        """Record the sums that are sums of lists from here on."""
+        for k, total in chain.totals.items():
+            at = self._at[Listed(chain.calls[0], False, k)]
+            if at.func is _item:
+                self._totals[total.sums[-1]] = total, at.args[0], chain.numbers.step < 0
+
+    def total(self, node: Node) -> Expression | None:
+        """Return the text of a node that is the sum of a list, or None."""
+        if node not in self._totals:
+            return None
+        total, name, is_backwards = self._totals[node]
+        start = "" if total.start is None else self.writer.text(total.start)
+        return self.writer.renderer.expression("sum_of_list", name, start, is_backwards)
 
     def _records(
         self, chain: Chain, named: NamedResults, names: Mapping[int, Expression]

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.traversal import dependencies
+from ...array.traversal import dependencies, users_of
 from ...dataclass import dataclass
+from ...hlo.element_types import PRED
 from ...walks import reached
 from ..arrangement.folding import Plan
 from ..lines import LARGE
@@ -50,6 +51,13 @@ class Listed(NamedTuple):
     number: int
 
 
+class Total(NamedTuple):
+    """The sum of a result over all calls, in their order, perhaps added to a ``start``; ``sums`` end with the last."""
+
+    start: Node | None
+    sums: tuple[Node, ...]
+
+
 class Scaled(NamedTuple):
     """An affine function of the counter."""
 
@@ -74,7 +82,8 @@ class Chain:
 
     ``steps`` are the operands that depend on the ``counter``, by index, each with the affine function of the counter in
     it; all others are the same in all calls. ``results`` has, for each call, the results that are read, by index.
-    ``listed`` are the lists of results of calls before the last that are read by others than the next call.
+    ``listed`` are the lists of results of calls before the last that are read by others than the next call, ``totals``
+    the sums over all calls of results that nothing else reads, by index.
     """
 
     calls: tuple[Node, ...]
@@ -84,6 +93,7 @@ class Chain:
     steps: Steps
     results: tuple[Mapping[int, Node], ...]
     listed: set[Listed] = field(default_factory=set)
+    totals: dict[int, Total] = field(default_factory=dict)
 
     @property
     def last(self) -> Node:
@@ -116,6 +126,7 @@ def chains(
     """
     found = _Finder(graph, plan, leaves, in_objects).chains()
     _note_lists(found, plan, results)
+    _note_totals(found, plan, results)
     return found
 
 
@@ -279,6 +290,35 @@ def _note_lists(by_call: Mapping[Node, Chain], plan: Plan, results: Iterable[Nod
         if other is not chain and not (other is not None and reader is not None and _steps_over(other, reader, node)):
             place = next((place for place, own in chain.carried.items() if own == k), None)
             chain.listed.add(Listed(chain.calls[0], place is not None, k if place is None else place))
+
+
+def _note_totals(by_call: Mapping[Node, Chain], plan: Plan, results: Iterable[Node]) -> None:
+    """Record the sums of whole lists, whose parts then need no names."""
+    users = users_of(plan.nodes, results) if by_call else {}
+    for chain in dict.fromkeys(by_call.values()):
+        is_whole = chain.numbers in (range(chain.size), range(chain.size)[::-1])
+        for listed in chain.listed if is_whole else ():
+            terms = [own[listed.number] for own in chain.results if listed.number in own]
+            total = None if listed.is_given or len(terms) < len(chain.calls) else _total(terms, users)
+            if total is not None:
+                chain.totals[listed.number] = total
+                plan.named.difference_update(total.sums[:-1])
+
+
+def _total(terms: Sequence[Node], users: Mapping[Node, Sequence[Node | None]]) -> Total | None:
+    """Return the sum of all terms in their order; None if there is none, or if a part of it is read elsewhere."""
+    readers = [users[term][0] if len(users[term]) == 1 else None for term in terms]
+    sums = [reader for reader in readers if reader is not None and reader.opcode == "add"]
+    if len(sums) < len(terms) or terms[0].element_type is PRED or terms[0].type.is_extension:
+        return None
+    start = next((operand for operand in sums[0].operands if operand is not terms[0]), terms[0])
+    before, rest = (terms[0], 1) if start is terms[1] else (start, 0)
+    for made, term in zip(sums[rest:], terms[rest:], strict=True):
+        is_next = {*made.operands} == {before, term} and (made.type, made.shape) == (term.type, term.shape)
+        if not is_next or made.region is not term.region or (before is not start and users[before] != [made]):
+            return None
+        before = made
+    return Total(None if rest else start, tuple(dict.fromkeys(sums)))
 
 
 def _steps_over(chain: Chain, call: Node, node: Node) -> bool:
