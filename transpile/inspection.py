@@ -36,10 +36,7 @@ FFT_FLOPS = 5  # times n log2 n
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The facts about a module; sizes in bytes.
-
-    ``peak_memory`` includes the parameters. ``uncounted_loops`` have an unknown trip count and count once in the sums.
-    """
+    """The facts about a module; sizes in bytes. ``uncounted_loops``, of unknown trip count, count once in sums."""
 
     parameters: tuple[tuple[str, Shape], ...]
     result: Shape

@@ -94,10 +94,7 @@ def _option(default: Any, group: str, help: str, choices: tuple[str, ...] = (), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The choices of a user for one emission, beside the program and the target.
-
-    ``debug`` is not a setting: it verifies the program after every stage.
-    """
+    """A user's choices for one emission. ``debug`` is no setting: it verifies the program after every stage."""
 
     style: str = _option(
         READABLE,

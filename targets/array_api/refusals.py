@@ -1,7 +1,4 @@
-"""The operations that the array API standard supports, with the reasons for the others.
-
-Source: Python array API standard, version 2024.12.
-"""
+"""The operations of the Python array API standard, version 2024.12, with the reasons for the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Operations for which CuPy and HLO differ: the functions of CuPy's prelude that replace them.
-
-Source: CuPy 14.2, its ufunc tables and the bodies of their loops.
-"""
+"""The functions of CuPy's prelude where CuPy 14.2 (its ufunc tables and loops) and HLO differ."""
 
 from __future__ import annotations
 

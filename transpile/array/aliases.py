@@ -22,10 +22,7 @@ Memory = Any  # a node, or a pair: a call, and memory within the called function
 
 
 class Aliases:
-    """The sources of memory that each result of a program's functions may have.
-
-    For immutable arrays, only results that are the same object alias.
-    """
+    """The sources of memory of each result of a program's functions; of immutable arrays, only the same object."""
 
     def __init__(self, program: Program, features: Features) -> None:
         self._features = features

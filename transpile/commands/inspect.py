@@ -287,10 +287,7 @@ def _unique(names: Iterator[str]) -> list[str]:
 
 
 def _names(compilation: Compilation) -> dict[Node, str]:
-    """Return the emitted ``main``'s names of its values, and the paths of its results.
-
-    A value that is unpacked has the names of its parts.
-    """
+    """Return ``main``'s names of its values, and the paths of its results; unpacked values have their parts' names."""
     from ..emission.module.module_writer import write_module
     from ..options import Options
 

@@ -115,10 +115,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def sizes_text(shape: Sequence[int], lengths: Sequence[str] = ()) -> str:
-    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar.
-
-    Sizes of -1 are replaced by ``lengths``, as far as there are any.
-    """
+    """Return sizes as arguments of ``reshape``: ``4, 8``; ``()`` for a scalar. ``lengths`` replace sizes of -1."""
     given = iter(lengths)
     return ", ".join(str(size) if size != -1 else next(given, "-1") for size in shape) or "()"
 

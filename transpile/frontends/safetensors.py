@@ -41,10 +41,7 @@ def can_hold(array: np.ndarray) -> bool:
 
 
 def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays under their names, wide types first, so that each array is aligned.
-
-    Raises ``KeyError`` for an array that the format cannot hold (:func:`can_hold`).
-    """
+    """Write arrays by name, wide types first, so aligned. Raises ``KeyError`` for what the format cannot hold."""
     for piece in _pieces(arrays):
         stream.write(piece)
 

@@ -94,10 +94,7 @@ def resume(
     style: str,
     first_seed: int,
 ) -> Progress:
-    """Return the progress in a folder, or a fresh one.
-
-    Raises ``UsageError`` (XP605) if the folder is of other programs, or does not lead up to the first seed.
-    """
+    """Return the progress in a folder, or fresh. Raises ``UsageError`` (XP605) for other programs or seeds."""
     path = folder / STATE
     wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed, first_seed)
     if not path.exists():

@@ -286,10 +286,7 @@ class RandomProgram:
 
 
 def batch_text(programs: Sequence[RandomProgram]) -> str:
-    """Return one module that runs all programs, whose names must differ, with their parameters one after the other.
-
-    It returns their results in order as one tuple.
-    """
+    """Return one module that runs all programs, of different names, one after the other, with a tuple of results."""
     bodies = "".join(program.helpers + program.entry for program in programs)
     lines, results, number = [], [], 0
     for index, program in enumerate(programs):

@@ -229,10 +229,7 @@ def to_bytes(array: NDArray[Any], shape: ArrayShape) -> NDArray[np.uint8]:
 
 
 def from_bytes(data: NDArray[np.uint8], shape: ArrayShape) -> NDArray[Any]:
-    """Return the array in the bytes of a buffer; the inverse of :func:`to_bytes`.
-
-    Raises ``XlaToPythonError`` XP581 if ``data`` does not have ``byte_size(shape)`` bytes.
-    """
+    """Return the array in a buffer's bytes, as :func:`to_bytes` made them. Raises ``XlaToPythonError`` XP581."""
     _check_buffer_size(shape)
     if data.shape != (byte_size(shape),) or data.dtype != np.uint8:
         raise _error("XP581", f"the data is {data.dtype}{list(data.shape)}, not uint8[{byte_size(shape)}]", shape)

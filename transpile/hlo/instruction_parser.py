@@ -69,10 +69,7 @@ class InstructionParser:
         self._attributes = attributes
 
     def parse(self, scope: Scope) -> Instruction:
-        """Parse the next instruction and add it to ``scope``. Raises ``HloSyntaxError``.
-
-        An operation without a name, ``f32[4] add(..)``, gets a name.
-        """
+        """Parse the next instruction, perhaps without a name, and add it to ``scope``. Raises ``HloSyntaxError``."""
         cursor = self._cursor
         if self._state.is_lone and self.looks_like_operation():
             return self._rest(scope, self._operation(None, False))

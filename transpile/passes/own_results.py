@@ -1,7 +1,4 @@
-"""Copies results that may alias arguments, constants or each other, or that are not writable.
-
-After ``y = main(x)``, ``y += 1`` changes only ``y``.
-"""
+"""Copies results that may alias arguments, constants or each other, or are not writable."""
 
 from __future__ import annotations
 

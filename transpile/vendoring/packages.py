@@ -66,10 +66,7 @@ _UNTYPED = frozenset(("scipy",))  # packages without types
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function of a package before it is written.
-
-    ``source`` is a file or a function reference as on the command line; it is empty if there is a ``program``.
-    """
+    """A function of a package before it is written: ``source`` is a file or a reference; else a ``program``."""
 
     name: str
     source: str

@@ -20,10 +20,7 @@ _Tree = frozenset[tuple[tuple[Any, ...], str, tuple[int, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The arguments of a function that are states, each with the index of its next value among the results.
-
-    ``results`` is the number of results, None for a single one.
-    """
+    """The arguments of a function that are states, each with the index of its next value among ``results``."""
 
     places: dict[str, int]
     results: int | None

@@ -171,10 +171,7 @@ class ElementwiseKernel:
         assert not is_outside, f"{self.name} reads or writes beside an array"
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
-        """Return C++ with a loop around the operation, and the type letters defined.
-
-        Names of the loop begin with an underscore, as no parameter's name does.
-        """
+        """Return C++ with a loop around the operation, its names after an underscore, and the type letters defined."""
         _require_headers(f"{self.preamble}{self.operation}", [dtype.name for dtype in types])
         letters = {}
         pointers, sizes, elements, raws = [], [], [], []

@@ -71,10 +71,7 @@ def has_cublas(name: str) -> bool:
 
 @cache
 def cublas_arguments(name: str) -> tuple[str, ...]:
-    """Return the names of the parameters of a function of ``cupy.cuda.cublas``, from its docstring.
-
-    Raises AttributeError if there is no such function.
-    """
+    """Return the parameters of a function of ``cupy.cuda.cublas``, from its docstring. Raises AttributeError."""
     return tuple(part.rpartition(" ")[2] for part in _cublas_parameters(name))
 
 

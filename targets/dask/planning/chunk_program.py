@@ -204,10 +204,7 @@ def _carry(function: Function, loop: Loop, store: Store) -> None:
 
 
 def chunk_length(text: str) -> int | None:
-    """Return the chunk length along every axis if the text is a number of elements, else None.
-
-    Raises UsageError (XP741) for 0.
-    """
+    """Return the chunk length along every axis if the text is a number, else None. Raises UsageError (XP741) for 0."""
     if re.fullmatch(r"[0-9]{1,18}", text.strip()) is None:
         return None
     if not int(text):

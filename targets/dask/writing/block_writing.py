@@ -22,10 +22,7 @@ CHARACTERS = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class BlockCall:
-    """The application of a block function to arrays.
-
-    It ``sums`` the results of blocks along an axis, or ``joins`` the blocks of an axis that it needs whole.
-    """
+    """A block function's application to arrays; it ``sums`` the blocks along an axis, or ``joins`` them."""
 
     function: Function
     indices: tuple[str | None, ...]

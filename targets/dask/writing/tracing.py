@@ -175,10 +175,7 @@ class Trace:
         ]
 
     def given_bytes(self, *, by_rows: bool = False) -> int:
-        """Return the bytes of the blocks that a task takes.
-
-        If arguments of ``main`` are read ``by_rows``, their blocks count only if several are joined.
-        """
+        """Return the bytes of the blocks that a task takes; those read ``by_rows`` only if several are joined."""
         return sum(
             self.bytes_at(place)
             for place, source in self.sources.items()

@@ -70,10 +70,7 @@ class Row(Expression):
 
 
 class NumbaRenderer(KernelRenderer):
-    """The macros of kernels for Numba.
-
-    ``counters`` are the counters of the open loops by axis, ``used_casts`` the types to which kernels convert.
-    """
+    """The macros of kernels for Numba: ``counters`` of open loops by axis, ``used_casts`` types converted to."""
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
         self.caller = beside

@@ -1,7 +1,4 @@
-"""Rules of calls, loops, branches and their results.
-
-The types of the results of a call, a loop or a conditional are those in the code that it holds.
-"""
+"""Rules of calls, loops, branches and their results, whose types are those in the code that they hold."""
 
 from __future__ import annotations
 

@@ -14,10 +14,7 @@ from ..operation import AxisMap, Operand, Parameters, Shape
 
 
 def sizes_of(opcode: str, shapes: Sequence[ArrayShape], attributes: Mapping[str, Any]) -> Shape:
-    """Return the dimensions of the result of an HLO operation on operands of these shapes.
-
-    Raises ValueError if the operands do not fit the operation.
-    """
+    """Return the dimensions of an operation's result. Raises ValueError for operands that do not fit."""
     try:
         result = infer_shape(opcode, shapes, attributes)
     except HloVerificationError as error:

@@ -219,10 +219,7 @@ class Writer:
         return False
 
     def _add_large(self) -> None:
-        """Add the program at large sizes, and at the least from which on it has the same text (by bisection).
-
-        Raises ``UnsupportedError`` (XP424) if there are none.
-        """
+        """Add the program at large sizes, and at the least of the same text. Raises ``UnsupportedError`` (XP424)."""
         assert self.witnesses.at is not None
         steps = self.witnesses.steps.items()
         far, module = self._far_program()
@@ -354,10 +351,7 @@ class Writer:
         return False
 
     def _in_common(self) -> Common:
-        """Return the common text of all modules so far.
-
-        Raises ``UnsupportedError`` (XP424) if there is none.
-        """
+        """Return the common text of all modules so far. Raises ``UnsupportedError`` (XP424) if there is none."""
         _require_equal_constants(self.emitted)
         texts = [parsed(with_source_hash(each.source, _NO_HASH)) for each in self.emitted]
         return Unification(texts, self.sizes, _shapes(self.emitted), self.renderer, self._language()).common()

@@ -35,10 +35,7 @@ class Takeover:
 
 
 class Takeovers:
-    """The takeovers in the bodies of a function; ``elements_are_numbers`` says that ``x[0]`` is not a view.
-
-    A taker in a branch is first ``admitted`` by each body around.
-    """
+    """The takeovers in the bodies of a function; ``elements_are_numbers``: ``x[0]`` is no view."""
 
     def __init__(self, function: Function, nodes: Sequence[Node], *, elements_are_numbers: bool) -> None:
         self._nodes = nodes
@@ -162,10 +159,7 @@ class Takeovers:
         return [view for user in self._users.get(node, ()) if user is not None for view in self._views(user, node)]
 
     def _aliases_if_dead(self, found: Takeover, way: Sequence[Node]) -> set[Node] | None:
-        """Return an array and the nodes that may be views of it, or None if one of them outlives the statement.
-
-        What the conditionals on the ``way`` give comes after the statement.
-        """
+        """Return an array and nodes that may be views of it, or None if one outlives the statement."""
 
         def views(node: Node) -> list[Node]:
             users = (user for user in self._users.get(node, ()) if user is not None and user not in way)

@@ -1,7 +1,4 @@
-"""Sidecars: files with the constants that are too large for the text of a module.
-
-These are an ``.npz`` and, for mapped arrays, ``.npy`` files; or a ``.safetensors`` file.
-"""
+"""Sidecars, for constants too large for a module's text: ``.npz``, ``.npy`` if mapped, or ``.safetensors``."""
 
 from __future__ import annotations
 

@@ -122,10 +122,7 @@ class SourceFunctions:
         return _telling(chosen)
 
     def order(self, computation: Computation, name: str) -> list[int]:
-        """Return for each parameter of a function the index of the author's parameter that it is, or is a part of.
-
-        Parameters that the function closes over come after these.
-        """
+        """Return for each parameter the index of the author's that it is part of; what is closed over comes after."""
         wanted = self._arguments_of(name, computation)
         chosen = self.parameters(computation, name)
         possible = (self._possible(computation, p, name, set(wanted)) for p in computation.parameters)
@@ -159,10 +156,7 @@ class SourceFunctions:
         return set.intersection(*read) if read else set()
 
     def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
-        """Yield the ``wanted`` names that each expression of a function reads which uses a value.
-
-        For an operator, these are the names on the side of the value.
-        """
+        """Yield the ``wanted`` names that expressions with a value read, for operators on its side."""
         own = {value}  # and its reshapes and broadcasts
         for user in self.users.of(computation, value, _is_seen_through):
             if _is_seen_through(user):
@@ -321,10 +315,7 @@ class SourceFunctions:
         return len(_changing(loop)) <= 1 + len(names) + count
 
     def rows(self, loop: Instruction) -> dict[Instruction, str]:
-        """Return the author's names for the rows that each iteration of a scan reads.
-
-        These are the second parameter of its step, or the names that this is unpacked into.
-        """
+        """Return the author's names for the rows that each iteration reads: its second parameter, perhaps unpacked."""
         known = self._step_in_call(loop)
         if known is None or known[1:] != (0, 1) or len(arguments := _arguments(known[0])) != 2:
             return {}
@@ -350,10 +341,7 @@ class SourceFunctions:
         return None
 
     def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
-        """Return the step passed to the call that makes a loop, the index of its carried parameter, and JAX's counters.
-
-        None if the call or the step is unknown.
-        """
+        """Return the step given to the call of a loop, its carry's index, and JAX's counters; None if unknown."""
         made, step, frame = self._call_of(loop) or ("", None, None)
         if step is None or frame is None:
             return None
@@ -518,10 +506,7 @@ def _returns_pairs(definition: ast.FunctionDef) -> bool:
 
 
 def _taken_apart(definition: ast.FunctionDef, name: str, rows: set[tuple[int, int]]) -> list[str]:
-    """Return the names of ``a, (b, c) = state`` in order.
-
-    The result is the name itself if it is not unpacked, or if it is an array whose ``rows`` are read there.
-    """
+    """Return the names of ``a, (b, c) = state`` in order; the name itself for no unpacking, or read ``rows``."""
     for statement in ast.walk(definition):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
             continue

@@ -1,7 +1,4 @@
-"""Records the events of a module with probes while it runs: values, and the start and end of functions and iterations.
-
-Runs in the process of a target.
-"""
+"""Records events of a module with probes, in a target's process: values, starts and ends of iterations."""
 
 from __future__ import annotations
 

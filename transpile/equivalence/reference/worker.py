@@ -67,10 +67,7 @@ def _do_nothing() -> None:
 
 @dataclass
 class Worker:
-    """A child process for one call at a time. ``prepare`` runs once in it, without limits.
-
-    A process that holds more than 1 GiB between two calls is replaced by a new one.
-    """
+    """A child process for one call at a time, prepared once by ``prepare``; replaced if it holds above 1 GiB."""
 
     prepare: Callable[[], object] = _do_nothing
     environment: Mapping[str, str] = field(default_factory=dict)

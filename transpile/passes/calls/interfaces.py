@@ -37,10 +37,7 @@ def interfaces(program: Program) -> None:
 
 
 def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
-    """Drop the redundant parameters and results of one function; return whether there were any.
-
-    ``moved`` are nodes that were moved from other functions.
-    """
+    """Drop the redundant parameters and results of a function; tell whether there were any. ``moved`` are nodes."""
     calls = [_Call(caller, call) for caller in program.functions for call in calls_of(caller, called)]
     if not calls:
         return False

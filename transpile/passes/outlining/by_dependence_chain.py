@@ -160,10 +160,7 @@ def _anchors(around: Surroundings) -> Iterator[Anchors]:
 
 
 def cuts(copies: Copies) -> list[Row]:
-    """The rows of copies just after the narrowest cuts.
-
-    A cut before a row assigns the rows before it to the previous copy.
-    """
+    """The rows of copies just after the narrowest cuts; rows before a cut are of the previous copy."""
     rows = sorted(_leading_on(copies), key=lambda row: copies.around.place[row[0]])
     if len(rows) > _MOST_ROWS:
         return []

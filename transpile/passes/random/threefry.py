@@ -277,10 +277,7 @@ def _is_cipher(node: Node) -> bool:
 
 
 def _cipher_of(function: Function) -> Node | None:
-    """Return the cipher if a function only returns both words of it, for its parameters and numbers; else None.
-
-    JAX has such a function for each shape.
-    """
+    """Return the cipher if a function only returns both words of it, for parameters and numbers; else None."""
     parts = tree_nodes(function.results)
     cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
     if cipher is None or cipher.opcode != "prelude" or not _is_cipher(cipher):
@@ -583,10 +580,7 @@ def _difference(graph: Graph, total: Node, term: Node) -> Node | None:
 
 
 def _is_sum(live: LiveNodes, total: Node, terms: Sequence[Node]) -> bool:
-    """Return whether a node is the sum of others, added in any order.
-
-    The difference of both sides is expanded, latest nodes first, until nothing is left.
-    """
+    """Return whether a node is the sum of others in any order: the difference is expanded, latest nodes first."""
     difference, number = Counter({total: 1}), 0
     difference.subtract(terms)
     for _ in range(_MOST_TERMS):

@@ -193,10 +193,7 @@ def _order(node: Node, source: Node) -> list[Node] | None:
 
 
 def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
-    """Return the cumulative combination that the last node is. Raises NoStretch if it is none.
-
-    If nothing happens along the other axes, one line stands for all.
-    """
+    """Return the cumulative combination of the last node, one line for all where it can. Raises NoStretch."""
     has_equal_lines = all(_keeps_lines(node, axis, source) for node in order)
 
     def shape_of(node: Node) -> tuple[int, ...]:

@@ -19,10 +19,7 @@ class NoStretch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """The stretches of a source that the elements of a node combine: from ``start`` to before ``stop``.
-
-    Where both are equal, the element is the literal ``filling``.
-    """
+    """The stretches of a source from ``start`` to before ``stop`` that elements combine, else ``filling``."""
 
     start: np.ndarray
     stop: np.ndarray

@@ -29,10 +29,7 @@ class ValueMaker:
         shape: tuple[int, ...] | None = None,
         **parameters: Any,
     ) -> Value:
-        """Return an element-wise operation on values, which NumPy broadcasts.
-
-        A function of the prelude or the library gets its operands in order, then the ``statics``.
-        """
+        """Return an element-wise operation on values; functions get operands in order, then the ``statics``."""
         if opcode in ("prelude", "library"):
             slots = tuple(Slot(k) for k in range(len(operands)))
             parameters = {

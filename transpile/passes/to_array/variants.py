@@ -1,7 +1,4 @@
-"""The prelude functions for operations where NumPy and HLO differ, by opcode and element type.
-
-The measured table behind this is docs/numpy_numerics.md.
-"""
+"""Prelude functions where NumPy and HLO differ, by opcode and type; measured in docs/numpy_numerics.md."""
 
 from __future__ import annotations
 
