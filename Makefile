@@ -51,13 +51,10 @@ types: $(VENV)/.ready-to-test
 contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
-# Many tests wait for processes of their own: three workers keep two cores busy. Numba keeps what it compiled as long as
-# a process lives: the tests of targets have other workers.
-WORKERS ?= 3
+# Many tests wait for processes of their own: four workers keep two cores busy.
+WORKERS ?= 4
 pytest: $(VENV)/.ready-to-test
-	failed=0; for part in --ignore=tests/targets tests/targets; do \
-		$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $$part || failed=1; \
-	done; exit $$failed
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 quick-pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
@@ -109,10 +106,10 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-# pip would compile modules one after the other, and those that no test imports
+# pip would compile modules one after the other, and those that no test imports; workers would each compile the checkout
 $(VENV)/.ready-to-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[test]'
-	-$(BIN)/python -m compileall -qq -j 2 -x '/(tests?|mypyc?|pip|setuptools)/' $(VENV)/lib
+	-$(BIN)/python -m compileall -qq -j 2 -x '/(tests?|mypyc?|pip|setuptools)/' $(VENV)/lib transpile targets templates
 	touch $@ $(VENV)/.ready
 
 clean:

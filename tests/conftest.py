@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 from collections import defaultdict
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,11 @@ PROGRAMS = {
 
 
 def pytest_collection_finish():
-    """A module that a test writes, imports and changes within a second would be taken for its old self."""
+    """A module that a test writes, imports and changes within a second would be taken for its old self. Tests that run
+    in a process of their own need no plugins, which take longer to import than they run.
+    """
     sys.dont_write_bytecode = True
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -136,10 +140,10 @@ def resident():
 @pytest.fixture(autouse=True)
 def own_modules(tmp_path_factory):
     """Remove the modules that a test imported from its own files: the files of other tests have the same names."""
-    before = set(sys.modules)
+    last = next(reversed(sys.modules))
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    for name in sys.modules.keys() - before:
+    for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
 
@@ -235,10 +239,15 @@ def unoptimised_xla():
 
 
 @pytest.fixture(scope="session")
-def wrong_types(tmp_path_factory):
-    """A function that checks files of a folder strictly and gives what is wrong; the types of NumPy are read once."""
-    cache = tmp_path_factory.getbasetemp().parent / "mypy"
-    return lambda folder, *arguments: strict_types(folder, cache, *arguments)
+def mypy_cache(tmp_path_factory):
+    """The types of NumPy are read once, for the tests of all processes."""
+    return tmp_path_factory.getbasetemp().parent / "mypy"
+
+
+@pytest.fixture(scope="session")
+def wrong_types(mypy_cache):
+    """A function that checks files of a folder strictly and gives what is wrong."""
+    return lambda folder, *arguments: strict_types(folder, mypy_cache, *arguments)
 
 
 @pytest.fixture

@@ -368,12 +368,12 @@ def test_compiled_products_need_the_blas_of_scipy(decorator, body, expected):
     assert packages._is_compiled_product(function) is expected
 
 
-def test_what_scipy_gives_needs_no_types(folder, xla2py):
+def test_what_scipy_gives_needs_no_types(folder, xla2py, mypy_cache):
     pytest.importorskip("scipy")
     body = "  x = f64[64,64] parameter(0)\n  ROOT y = f64[64,64] cholesky(x), lower=true\n"
     Path("factor.hlo").write_text(f"HloModule jit_factor\n\nENTRY main {{\n{body}}}", encoding="utf-8")
     assert xla2py("package", "factor.hlo", "-o", "factor", "--style", "fast")[0] == 0
-    strict = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=mypy", "src"]
+    strict = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={mypy_cache}", "src"]
     done = subprocess.run(strict, cwd="factor", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -83,7 +84,9 @@ class _Run:
         if isinstance(collector, pytest.Module):
             _asking(collector.path)
             restart(None, IMPORTED)
-        yield
+        outcome = yield
+        if isinstance(collector, pytest.Directory) and hasattr(collector.config, "workerinput"):
+            _begin_elsewhere(outcome.get_result().result, collector.config.workerinput)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -99,6 +102,7 @@ class _Run:
             self.failed.add(_module(TESTS.parent / report.location[0]))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        gc.freeze()  # pytest collects garbage several times at its end
         if ANSWERS.mode == "record":
             words = [session.config.option.keyword, session.config.option.markexpr, *session.config.args]
             is_whole = not any(words[:2]) and not any("::" in word for word in words[2:])
@@ -138,13 +142,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     part = [item for item in items if crc32(item.nodeid.encode()) % count == number - 1]
     # Other files come first in each part, since its time is short. Workers share the files that make a process grow.
     if count > 1 or hasattr(config, "workerinput"):
-        part.sort(key=lambda item: crc32(f"{chosen} {_module(item.path)}".encode()))
+        part.sort(key=lambda item: (crc32(f"{chosen} {_module(item.path)}".encode()), item.path))
     if hasattr(config, "workerinput"):
         part = _long_first(part, config.workerinput["workercount"])
     left = [] if whole.is_whole() else [item for item in part if item.get_closest_marker("whole")]
     config.stash[_LEFT] = Counter(_module(item.path) for item in left)
     items[:] = [item for item in part if item not in set(left)]
     config.hook.pytest_deselected(items=left)
+
+
+def _begin_elsewhere(collected: list[Any], worker: dict[str, Any]) -> None:
+    """Each worker reads the files of a folder from another one on: the next then finds what it compiled."""
+    begin = len(collected) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
+    collected[:] = collected[begin:] + collected[:begin]
 
 
 def _long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:

@@ -14,6 +14,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 _READABLE = 8  # elements: more are bytes
 _READABLE_TEXT = 1000  # letters
+_ALPHABET = b"".join(base64.b85encode(bytes([0, 0, 0, digit]))[-1:] for digit in range(85))
+_DIGITS = np.array([max(0, _ALPHABET.find(code)) for code in range(256)])
 
 
 class NoAnswerError(TypeError):
@@ -68,7 +70,14 @@ def _packed(content: bytes) -> str:
 
 
 def _unpacked(text: str) -> bytes:
-    return zlib.decompress(base64.b85decode(text))
+    return zlib.decompress(_from_base85(text.encode()))
+
+
+def _from_base85(text: bytes) -> bytes:
+    """Return what ``base64.b85decode`` does, which takes a tenth of a second for a megabyte."""
+    digits = _DIGITS[np.frombuffer(text + b"~" * (-len(text) % 5), np.uint8)].reshape(-1, 5)
+    words = digits @ 85 ** np.arange(4, -1, -1)
+    return words.astype(">u4").tobytes()[: len(words) * 4 - -len(text) % 5]
 
 
 def _about(array: Array) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -9,8 +10,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from ctypes.util import find_library
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +37,7 @@ LAUNCHERS = {
     "openmpi": ([OPEN_MPI, "--oversubscribe", "--allow-run-as-root"], {"MPI4PY_LIBMPI": find_library("mpi") or ""}),
 }
 LIMIT = 120  # seconds; no rank may outlive it
+COMMANDS = Path(__file__).with_name("mpi_commands.py")
 
 
 @pytest.fixture(params=LAUNCHERS)
@@ -56,6 +61,15 @@ def mpirun(request):
         )
 
     return run
+
+
+def together(mpirun, folder: Path, *commands: Sequence[Any], script: Sequence[Any] = (COMMANDS,)):
+    """Run several commands on the same four ranks; gives the codes of all ranks for each, and the ended process."""
+    path = folder / "commands.json"
+    path.write_text(json.dumps([[str(word) for word in words] for words in commands]), encoding="utf-8")
+    ended = mpirun(4, *script, path)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1]), ended
 
 
 def saved(program: SeveralDevices, path: Path, helpers: str = "own") -> Path:
@@ -97,19 +111,39 @@ LARGE = SeveralDevices("large", programs.entry("ROOT r = f32[256,1000] all-reduc
 BF16 = next(one for one in programs.element_types() if one.name == "bf16")
 
 
-@pytest.mark.parametrize("program", [LARGE, pytest.param(BF16, marks=pytest.mark.whole)], ids=["large", "bf16"])
-def test_a_module_is_a_command_on_files(mpirun, tmp_path, program):
-    """The inputs of all devices lie along an axis in front; bfloat16 lies in float32."""
-    path = saved(program, tmp_path / "program.py", "shared")
-    columns = [np.stack(column) for column in zip(*program.inputs(), strict=True)]
-    np.savez(tmp_path / "in.npz", x=columns[0].astype(np.float32))
-    ended = mpirun(4, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")
-    assert ended.returncode == 0, ended.stderr
-    results = xla2py.emit(program.module()).load().run_local(program.inputs())
+@dataclass(frozen=True)
+class Files:
+    """A module, and the files of its arguments and results."""
+
+    folder: Path
+
+    def command(self, module: Any, arguments: dict[str, Any], longest: str = "", **options: str) -> list:
+        self.folder.mkdir()
+        path = self.folder / "program.py"
+        xla2py.emit(module, **options).save(path)
+        if longest:
+            text = path.read_text("utf-8").replace("LONGEST = 1 << 30", f"LONGEST = {longest}")
+            assert f"LONGEST = {longest}" in text
+            path.write_text(text, "utf-8")
+        np.savez(self.folder / "in.npz", **arguments)
+        return [path, self.folder / "in.npz", "-o", self.folder / "out.npz"]
+
+    def results(self) -> list:
+        with np.load(self.folder / "out.npz", allow_pickle=False) as stored:
+            return [stored[name] for name in stored.files]
+
+
+def stacked(program: SeveralDevices) -> dict[str, Any]:
+    """The inputs of all devices, along an axis in front; bfloat16 lies in float32."""
+    (column,) = zip(*program.inputs(), strict=True)
+    return {"x": np.stack(column).astype(np.float32)}
+
+
+def assert_results_of(program: SeveralDevices, results: list, found: list) -> None:
+    """What is found in a file are the results of all devices, along an axis in front."""
     expected = [result if isinstance(result, tuple) else (result,) for result in results]
-    with np.load(tmp_path / "out.npz") as stored:
-        for k, parts in enumerate(zip(*expected, strict=True)):
-            np.testing.assert_array_equal(stored[f"arr_{k}"], np.stack(parts).astype(stored[f"arr_{k}"].dtype))
+    for x, parts in zip(found, zip(*expected, strict=True), strict=True):
+        np.testing.assert_array_equal(x, np.stack(parts).astype(x.dtype), str(program))
 
 
 NARROW = """HloModule m, replica_count=4
@@ -132,55 +166,74 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("how", STORED)
-def test_files_have_all_types_and_results_come_back_as_arguments(mpirun, tmp_path, how):
-    """Results have the numbers, in types that files have a name for. Messages are short here."""
+def test_a_module_is_a_command_on_files_of_all_types(mpirun, tmp_path):
+    """Results have the numbers, in types that files have a name for. Messages of the narrow ones are short here."""
     module = parse_module(NARROW)
     names, types = "abcdef", [parameter.shape.element_type.dtype for parameter in module.entry.parameters]
-    inputs = [make_inputs(module, seed) for seed in range(4)]
-    xla2py.emit(module, helpers="own").save(tmp_path / "program.py")
-    text = (tmp_path / "program.py").read_text("utf-8").replace("LONGEST = 1 << 30", "LONGEST = 5")
-    assert "LONGEST = 5" in text
-    (tmp_path / "program.py").write_text(text, "utf-8")
-    columns = [np.stack(column) for column in zip(*inputs, strict=True)]
-    plain = [
-        x if kind is None else x.view(kind) if how == "bits" else x.astype(kind)
-        for x, kind in zip(columns, STORED[how], strict=True)
-    ]
-    np.savez(tmp_path / "in.npz", **dict(zip(names, plain, strict=True)))
-    ended = mpirun(4, tmp_path / "program.py", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
-    assert ended.returncode == 0, ended.stderr
+    columns = [np.stack(column) for column in zip(*(make_inputs(module, seed) for seed in range(4)), strict=True)]
+    commands = []
+    for how, kinds in STORED.items():
+        plain = [
+            x if kind is None else x.view(kind) if how == "bits" else x.astype(kind)
+            for x, kind in zip(columns, kinds, strict=True)
+        ]
+        given = dict(zip(names, plain, strict=True))
+        commands.append(Files(tmp_path / how).command(module, given, longest="5", helpers="own"))
+    programs = {"large": LARGE, **much({}, {"bf16": BF16})}
+    for name, program in programs.items():
+        commands.append(Files(tmp_path / name).command(program.module(), stacked(program), helpers="shared"))
+    codes, ended = together(mpirun, tmp_path, *commands)
+    assert codes == [[0] * 4] * len(commands), ended.stderr
     whole_b, whole_f = np.concatenate(columns[1]), np.concatenate(columns[5], axis=1)
     expected = [np.roll(columns[0], 1, axis=0), np.stack([whole_b] * 4), *columns[2:5], np.stack([whole_f] * 4)]
-    with np.load(tmp_path / "out.npz", allow_pickle=False) as stored:
-        assert [stored[f"arr_{k}"].dtype.name for k in range(4)] == ["int8", "float32", "float32", "int8"]
-        for k, (x, dtype) in enumerate(zip(expected, types, strict=True)):
-            found = stored[f"arr_{k}"]
-            assert found.astype(dtype).tobytes() == x.tobytes(), names[k]
+    for how in STORED:
+        found = Files(tmp_path / how).results()
+        assert [x.dtype.name for x in found[:4]] == ["int8", "float32", "float32", "int8"]
+        for name, x, own, dtype in zip(names, expected, found, types, strict=True):
+            assert own.astype(dtype).tobytes() == x.tobytes(), (how, name)
+    for name, program in programs.items():
+        results = xla2py.emit(program.module()).load().run_local(program.inputs())
+        assert_results_of(program, results, Files(tmp_path / name).results())
 
 
-FAULTS = {  # the ranks, the argument in its file, the words of the command, what is told
-    "too few ranks": (2, None, (), "the program has 4 replicas, MPI has 2 ranks: mpirun -n 4"),
-    "another name": (4, {"y": np.ones(3)}, (), "has no x"),
-    "too many devices": (4, {"x": np.ones((5, 256, 1000), np.float32)}, (), "x: the program has 4 replicas, got 5"),
-    "objects": (4, {"x": np.array([None] * 4)}, (), "Object arrays cannot be loaded"),
-    "no folder": (4, None, ("-o", "nowhere/out.npz"), "there is no folder for nowhere/out.npz"),
-    "no number": (4, None, ("--timeout", "long"), "--timeout: invalid float value: 'long'"),
-    "another shape": (4, {"x": np.ones((4, 7), np.float32)}, (), "TypeError: x: expected float32[256, 1000], got"),
+FAULTS = {  # the argument in its file, the words of the command, what is told
+    "another name": ({"y": np.ones(3)}, (), "has no x"),
+    "too many devices": ({"x": np.ones((5, 256, 1000), np.float32)}, (), "x: the program has 4 replicas, got 5"),
+    "objects": ({"x": np.array([None] * 4)}, (), "Object arrays cannot be loaded"),
+    "no folder": (None, ("-o", "nowhere/out.npz"), "there is no folder for nowhere/out.npz"),
+    "no number": (None, ("--timeout", "long"), "--timeout: invalid float value: 'long'"),
+}
+ENDS = {  # the ranks, the argument in its file, what is told, once with a traceback from within the program
+    "too few ranks": (
+        2,
+        np.ones((4, 256, 1000), np.float32),
+        "the program has 4 replicas, MPI has 2 ranks: mpirun -n 4",
+    ),
+    "another shape": (4, np.ones((4, 7), np.float32), "TypeError: x: expected float32[256, 1000], got"),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_of_the_command_are_told_once(mpirun, tmp_path, fault):
-    """By one of the ranks, with a traceback only from within the program."""
-    ranks, stored, words, told = FAULTS[fault]
-    path = saved(LARGE, tmp_path / "program.py")
-    np.savez(tmp_path / "in.npz", **(stored or {"x": np.ones((4, 256, 1000), np.float32)}))
-    ended = mpirun(ranks, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz", *words)
+def test_faults_of_the_command_are_told_once(mpirun, tmp_path):
+    """By one of the ranks, without a traceback."""
+    commands = []
+    for name, (stored, words, _) in FAULTS.items():
+        arguments = stored or {"x": np.ones((4, 256, 1000), np.float32)}
+        commands.append([*Files(tmp_path / name).command(LARGE.module(), arguments, helpers="own"), *words])
+    codes, ended = together(mpirun, tmp_path, *commands)
+    assert all(all(of_ranks) for of_ranks in codes), codes
+    assert {name: ended.stderr.count(told) for name, (*_, told) in FAULTS.items()} == dict.fromkeys(FAULTS, 1)
+    assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.glob("*/out.npz"))
+
+
+@pytest.mark.parametrize("fault", ENDS)
+def test_a_fault_of_the_command_ends_all_ranks(mpirun, tmp_path, fault):
+    ranks, x, told = ENDS[fault]
+    ended = mpirun(ranks, *Files(tmp_path / "files").command(LARGE.module(), {"x": x}, helpers="own"))
     assert ended.returncode != 0
     assert ended.stderr.count(told) == 1, ended.stderr
     assert ended.stderr.count("Traceback") == (fault == "another shape")
-    assert not (tmp_path / "out.npz").exists()
+    assert not (tmp_path / "files/out.npz").exists()
 
 
 DIVERGES = """
@@ -205,15 +258,15 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize(("statement", "told"), WAYS.items(), ids=WAYS)
-def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path, statement, told):
+def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path):
     saved(LARGE, tmp_path / "program.py")
-    (tmp_path / "ways.py").write_text(
-        DIVERGES.format(f"if g.device == 2: {statement}", 2.5 if "sleep" in statement else 30.0), encoding="utf-8"
-    )
-    ended = mpirun(4, tmp_path / "ways.py")
-    assert ended.returncode != 0
-    assert re.search(told, ended.stdout), ended.stdout + ended.stderr
+    for k, statement in enumerate(WAYS):
+        script = DIVERGES.format(f"if g.device == 2: {statement}", 2.5 if "sleep" in statement else 30.0)
+        (tmp_path / f"way_{k}.py").write_text(script.replace("print(", f"print({k}, "), encoding="utf-8")
+    codes, ended = together(mpirun, tmp_path, *((tmp_path / f"way_{k}.py",) for k in range(len(WAYS))))
+    told = [" ".join(line for line in ended.stdout.splitlines() if line.startswith(f"{k} ")) for k in range(len(WAYS))]
+    for k, (statement, expected) in enumerate(WAYS.items()):
+        assert 3 in codes[k] and re.search(expected, told[k]), f"{statement}: {ended.stdout}{ended.stderr}"
 
 
 GOES_ON = """
