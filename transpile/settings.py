@@ -17,7 +17,7 @@ from .hlo.source import SourceText, Span
 from .options import SETTINGS, Setting, Value
 
 CHECK_SETTINGS: dict[str, Setting] = {
-    "known": Setting("known", "", "A file of known differences, which do not count.", "Options", is_file=True),
+    "known": Setting("known", "", "A file of known differences, which do not count.", "Options", is_file=True)
 }
 ALL_SETTINGS = SETTINGS | CHECK_SETTINGS
 _OLD_NAMES = {setting.old_name: setting.name for setting in SETTINGS.values() if setting.old_name}

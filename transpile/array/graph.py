@@ -175,14 +175,7 @@ class Graph:
 
     @staticmethod
     def _key(node: Node) -> Hashable:
-        return (
-            node.opcode,
-            node.operands,
-            node.shape,
-            node.element_type,
-            node.is_python_int,
-            frozen(node.parameters),
-        )
+        return (node.opcode, node.operands, node.shape, node.element_type, node.is_python_int, frozen(node.parameters))
 
     def nodes_since(self, count: int) -> list[Node]:
         """Return the nodes made after the first ``count``."""

@@ -108,11 +108,7 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         table = node.parameters["constant"].array
         part = table.reshape([n for n, item in zip(table.shape, items, strict=True) if item == FULL])
         return graph.add(
-            "array",
-            (),
-            element_type=node.element_type,
-            interval=node.interval,
-            constant=Constant.of(part),
+            "array", (), element_type=node.element_type, interval=node.interval, constant=Constant.of(part)
         )
     node = strong(graph, node)
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"

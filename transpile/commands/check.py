@@ -60,10 +60,7 @@ FORMATS = ("text", "json", "junit", "html")
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
 @click.option("--lockstep", is_flag=True, help="For each target that differs, name the first wrong instruction.")
 @click.option(
-    "--reduce",
-    "folder",
-    metavar="DIR",
-    help="For each target that differs, write the smallest such program to DIR.",
+    "--reduce", "folder", metavar="DIR", help="For each target that differs, write the smallest such program to DIR."
 )
 @click.option(
     "--report",

@@ -74,9 +74,7 @@ class Job:
     "--print-after", metavar="PASS", help="Show the program on stderr after a pass, or after every pass (all)."
 )
 @click.option(
-    "--explain-names",
-    is_flag=True,
-    help="Show on stderr where each value's name comes from, and the names it beat.",
+    "--explain-names", is_flag=True, help="Show on stderr where each value's name comes from, and the names it beat."
 )
 def command(
     files: tuple[str, ...],

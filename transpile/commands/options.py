@@ -113,17 +113,12 @@ sizes_option = click.option(
 
 
 one_size_option = click.option(
-    "--sizes",
-    metavar="NAME=N",
-    multiple=True,
-    help="A number for each size that the program leaves open.",
+    "--sizes", metavar="NAME=N", multiple=True, help="A number for each size that the program leaves open."
 )
 
 
 function_option = click.option(
-    "--function",
-    metavar="NAME",
-    help="The StableHLO function to read. Default: main, or the only one.",
+    "--function", metavar="NAME", help="The StableHLO function to read. Default: main, or the only one."
 )
 
 

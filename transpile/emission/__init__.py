@@ -22,16 +22,7 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
-from ..options import (
-    LINE_LENGTH,
-    READABLE,
-    SETTINGS,
-    SIZES,
-    STYLES,
-    Options,
-    checked_words,
-    chosen_word,
-)
+from ..options import LINE_LENGTH, READABLE, SETTINGS, SIZES, STYLES, Options, checked_words, chosen_word
 from ..python.verifier import require_sound
 from ..target import Target, load_target
 from .formatting import formatted

@@ -59,13 +59,7 @@ class Renderer:
     combines_in_place = True  # ``x[i] += y``
 
     def __init__(
-        self,
-        folder: Path,
-        namespace: str,
-        scalars: str = "",
-        *,
-        layout: Layout = USUAL,
-        beside: Renderer | None = None,
+        self, folder: Path, namespace: str, scalars: str = "", *, layout: Layout = USUAL, beside: Renderer | None = None
     ) -> None:
         """``folder`` has the own macros; ``beside`` is a renderer of the module, whose names and layout are shared."""
         self.folder = folder

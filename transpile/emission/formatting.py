@@ -111,12 +111,7 @@ def _docstring(lines: Sequence[str], line_length: int) -> Iterator[str]:
             own = " " * (len(paragraph[0]) - len(paragraph[0].lstrip()))
             words = " ".join(line.strip() for line in paragraph)
             yield from textwrap.wrap(
-                words,
-                width,
-                initial_indent=own,
-                subsequent_indent=own,
-                break_long_words=False,
-                break_on_hyphens=False,
+                words, width, initial_indent=own, subsequent_indent=own, break_long_words=False, break_on_hyphens=False
             )
     yield indent + _QUOTES
 

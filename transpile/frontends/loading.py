@@ -186,12 +186,7 @@ def _from_bytes(
 
 
 def _from_stablehlo(
-    content: bytes,
-    kind: Kind,
-    name: str,
-    function: str | None,
-    platform: int | None,
-    sizes: Mapping[str, int] | None,
+    content: bytes, kind: Kind, name: str, function: str | None, platform: int | None, sizes: Mapping[str, int] | None
 ) -> HloModule:
     from ..stablehlo.reading import read_bytecode, read_text  # imported here, because programs of HLO do not need these
 

@@ -150,9 +150,7 @@ def _require_names(sizes: Collection[str], names: Sequence[str]) -> None:
 
 
 def witnesses(
-    names: Sequence[str],
-    at: Callable[[Assignment], HloModule],
-    sizes: Mapping[str, tuple[int, ...]] | None = None,
+    names: Sequence[str], at: Callable[[Assignment], HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
 ) -> Witnesses:
     """Return a program at given sizes, or at chosen ones: small, or their least multiples at which it can be read.
 

@@ -236,12 +236,4 @@ def reduce(work: Parts) -> None:
         work.values.append(value)
 
 
-STEPS: dict[Callable[[Parts], None], int] = {
-    read: 5,
-    write: 4,
-    roll: 2,
-    gather: 2,
-    scatter: 2,
-    combine: 2,
-    reduce: 1,
-}
+STEPS: dict[Callable[[Parts], None], int] = {read: 5, write: 4, roll: 2, gather: 2, scatter: 2, combine: 2, reduce: 1}

@@ -14,13 +14,7 @@ from operator import mul
 from typing import NamedTuple
 
 from ..dataclass import dataclass
-from .layouts import (
-    check_layout,
-    element_bits,
-    major_to_minor,
-    physical_dimensions,
-    tile_steps,
-)
+from .layouts import check_layout, element_bits, major_to_minor, physical_dimensions, tile_steps
 from .shapes import ArrayShape
 
 

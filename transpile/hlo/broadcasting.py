@@ -120,10 +120,7 @@ def _joined(name: str, a: ArrayShape, b: ArrayShape) -> ArrayShape:
     sizes = []
     for number, (x, y) in enumerate(zip(a.dimensions, b.dimensions, strict=True)):
         if x != y and 1 not in (x, y):
-            refuse(
-                "XP213",
-                f"{name}: dimension {number} of {shape_text(a)} and {shape_text(b)} is neither equal nor 1",
-            )
+            refuse("XP213", f"{name}: dimension {number} of {shape_text(a)} and {shape_text(b)} is neither equal nor 1")
         sizes.append(y if x == 1 else x)
     dynamic = [x or y for x, y in zip(dynamic_flags(a), dynamic_flags(b), strict=True)]
     return array_of(a.element_type, sizes, dynamic)

@@ -140,9 +140,7 @@ def with_instructions(value: Any, made: Mapping[Instruction, Instruction]) -> An
 
 
 def naming(
-    instruction: Instruction,
-    values: Mapping[Instruction, Instruction],
-    computations: Mapping[Computation, Computation],
+    instruction: Instruction, values: Mapping[Instruction, Instruction], computations: Mapping[Computation, Computation]
 ) -> Instruction:
     """Return it with the instructions and computations in its attributes replaced; itself if none change."""
     if not instruction.called and "control-predecessors" not in instruction.attributes:

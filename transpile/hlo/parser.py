@@ -65,13 +65,7 @@ class _ModuleParser:
             entry = self._computations()
         computations = tuple(state.computations.values())
         return HloModule(
-            name or entry.name,
-            computations,
-            entry,
-            header,
-            state.frames,
-            source=self._source,
-            notes=tuple(state.notes),
+            name or entry.name, computations, entry, header, state.frames, source=self._source, notes=tuple(state.notes)
         )
 
     def _check_text(self) -> None:

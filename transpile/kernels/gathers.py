@@ -40,10 +40,7 @@ class Gather:
     def read_at(self, at: Map) -> list[tuple[Node, Map]]:
         """Return what an operation computed at ``at`` reads, and where: the array anywhere, then its indices."""
         batch = at[self.first : self.first + self.count]
-        return [
-            (self.array, ANYWHERE),
-            *((index, _aligned(index, batch)) for index in self.indices.values()),
-        ]
+        return [(self.array, ANYWHERE), *((index, _aligned(index, batch)) for index in self.indices.values())]
 
     def array_at(self, at: Map) -> Map:
         """Return where the array is read if the operation is computed at ``at``; 0 along axes with computed indices."""
@@ -131,9 +128,4 @@ def _prelude(node: Node) -> Gather | None:
     return _several(node, x, indices, 0, fill=fill) if arguments == (Slot(0), slots[1:]) else None
 
 
-_FORMS = {
-    "take": _take,
-    "take_along_axis": _take_along_axis,
-    "advanced_index": _advanced_index,
-    "prelude": _prelude,
-}
+_FORMS = {"take": _take, "take_along_axis": _take_along_axis, "advanced_index": _advanced_index, "prelude": _prelude}

@@ -43,9 +43,5 @@ def _named(writer: Writer, result: Instruction, row: Mapping[str, Any]) -> Instr
         return result
     own = sharding.text.removeprefix("#sdy.sharding")
     words = f'{{xla.sdy.sharding="{escape(f"#sdy.sharding_per_value<[{own}]>")}"}}'
-    attributes = {
-        "custom_call_target": _TARGET,
-        "custom_call_has_side_effect": True,
-        "frontend_attributes": Raw(words),
-    }
+    attributes = {"custom_call_target": _TARGET, "custom_call_has_side_effect": True, "frontend_attributes": Raw(words)}
     return writer.unmarked("custom-call", result.shape, (result,), attributes)

@@ -411,8 +411,7 @@ ROWS: dict[str, Row] = {
     "stablehlo.set_dimension_size": Row("set-dimension-size", {"dimensions": one_dimension("dimension", "dim")}),
     "stablehlo.reduce_precision": Row("reduce-precision", {"": _format}),
     "stablehlo.gather": Row(
-        "gather",
-        {"": _gather, "slice_sizes": numbers("slice_sizes"), "indices_are_sorted": flag("indices_are_sorted")},
+        "gather", {"": _gather, "slice_sizes": numbers("slice_sizes"), "indices_are_sorted": flag("indices_are_sorted")}
     ),
     "stablehlo.scatter": Row(
         "scatter",

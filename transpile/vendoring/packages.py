@@ -37,17 +37,7 @@ from ..version import VERSION
 from .arguments import argument_leaves, syntax_of
 from .freshness import Freshness, State, inspect_module
 from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_docs, with_module
-from .package_files import (
-    FILES,
-    INIT,
-    MAIN,
-    TESTS,
-    environment,
-    functions_of,
-    listed,
-    package_name,
-    signature,
-)
+from .package_files import FILES, INIT, MAIN, TESTS, environment, functions_of, listed, package_name, signature
 from .programs import PROGRAMS, is_large, program_of
 from .recordings import Agreement, forget, is_recorded, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update

@@ -204,10 +204,7 @@ def _is_inexact(array: Array) -> bool:
 
 
 def _write(
-    path: Path,
-    arguments: Mapping[str, Array],
-    results: Mapping[str, Array],
-    allowed: Sequence[tuple[float, float]],
+    path: Path, arguments: Mapping[str, Array], results: Mapping[str, Array], allowed: Sequence[tuple[float, float]]
 ) -> None:
     arrays = {f"arguments/{name}": wide(x) for name, x in arguments.items()}
     for (name, x), tolerance in zip(results.items(), allowed, strict=True):

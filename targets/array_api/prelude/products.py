@@ -34,10 +34,7 @@ def einsum(subscripts: str, x: Any, y: Any) -> Any:
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
-    lower: bool = False,
-    unit_diagonal: bool = False,
+    a: Any, b: Any, lower: bool = False, unit_diagonal: bool = False
 ) -> Any:
     """Return the x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one
     triangle.

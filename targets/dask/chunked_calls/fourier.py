@@ -16,5 +16,5 @@ def _transform(node: Node) -> Arguments:
 
 
 IMPLEMENTATIONS: Implementations = {
-    "fft": (ChunkedImplementation("fft_in_chunks", _transformed, _transform, holds=3, tasks=4),),
+    "fft": (ChunkedImplementation("fft_in_chunks", _transformed, _transform, holds=3, tasks=4),)
 }

@@ -239,9 +239,7 @@ def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
     x, index = operands[0], operands[1 + axis]
     places = getitem(graph, index, [NEW if k == axis else FULL for k in range(x.ndim)])
     return getitem(
-        graph,
-        graph.add("take_along_axis", (x, places), axis=axis),
-        [0 if k == axis else FULL for k in range(x.ndim)],
+        graph, graph.add("take_along_axis", (x, places), axis=axis), [0 if k == axis else FULL for k in range(x.ndim)]
     )
 
 

@@ -46,10 +46,7 @@ _SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # multiples of the steps, tried last: their
 # Much larger sizes show which decisions depend on the magnitude of a size; the second row is for programs whose arrays
 # would have too many elements at the first. These sizes are even, as the first witnesses are odd, and lie farther
 # apart, so no difference recurs. A table of so many rows and columns either exceeds any memory or is small.
-_FAR = (
-    (499_974, 498_948, 497_912, 496_894, 495_868, 494_838),
-    (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
-)
+_FAR = ((499_974, 498_948, 497_912, 496_894, 495_868, 494_838), (4_098, 4_206, 4_322, 4_444, 4_564, 4_686))
 _LARGEST = 2**29  # elements: the sizes tried are more than twice as many, which still fit 32-bit positions
 _NUMBERS = 2**30  # larger numbers are sentinels for "no position"
 _MEET = frozenset(

@@ -132,10 +132,7 @@ def _fields(function: Function, index: int, nested: Nested) -> Steps:
 
 
 def _grouped(
-    calls: Sequence[Node],
-    places: Mapping[Node, Place],
-    sizes: Mapping[Hashable, int],
-    makers: Mapping[Function, str],
+    calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping[Hashable, int], makers: Mapping[Function, str]
 ) -> Iterator[Group]:
     """Yield the groups, the largest first, and of equally large ones those with the smallest trees."""
     given = {

@@ -15,16 +15,7 @@ from ...errors import XlaToPythonError
 from ...hlo.carriers import Array
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module
-from ..shrinking.cases import (
-    array_leaves,
-    flat,
-    inlined,
-    kept_header,
-    module_of,
-    new_parameter,
-    ordered,
-    tree_of,
-)
+from ..shrinking.cases import array_leaves, flat, inlined, kept_header, module_of, new_parameter, ordered, tree_of
 from .steps import BodyEnd, known_instructions, state_nodes, step_of, typed_leaves
 
 State = list[Array | None]

@@ -38,17 +38,7 @@ from ..verdicts.tolerances import EXACT, budgets_for
 from .loops import LoopFault, LoopRun
 from .probes import Instrumented, instrument
 from .recorder import Event, record
-from .steps import (
-    BodyEnd,
-    Check,
-    Expected,
-    Step,
-    checkable,
-    emitted_leaves,
-    known_instructions,
-    state_nodes,
-    step_of,
-)
+from .steps import BodyEnd, Check, Expected, Step, checkable, emitted_leaves, known_instructions, state_nodes, step_of
 
 Evaluate = Callable[[str, Sequence[Array]], list[Array]]
 Record = Callable[[GeneratedModule, Sequence[Any]], tuple[list[Event], str]]
@@ -265,11 +255,7 @@ class _Judge:
             self._check(end, scope, part, print_module(part.module))
 
     def _wrong(
-        self,
-        check: Check,
-        expected: Expected,
-        actual: list[Array | None],
-        again: Callable[[int], Expected | None],
+        self, check: Check, expected: Expected, actual: list[Array | None], again: Callable[[int], Expected | None]
     ) -> LeafResult | None:
         """Return the first bad comparison of emitted code's values with the reference's, or None.
 

@@ -214,11 +214,7 @@ def report_to_junit(report: CheckReport) -> str:
 
 def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target: str, run: Run) -> None:
     test = ElementTree.SubElement(
-        suite,
-        "testcase",
-        name=f"{target} {case.campaign}",
-        classname=_clean(program.name),
-        time=f"{run.seconds:.6f}",
+        suite, "testcase", name=f"{target} {case.campaign}", classname=_clean(program.name), time=f"{run.seconds:.6f}"
     )
     if run.failure in (Status.CRASH, Status.TIMEOUT):
         error = ElementTree.SubElement(test, "error", type=run.failure.value, message=_clean(run.message))

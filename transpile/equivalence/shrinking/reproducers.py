@@ -39,12 +39,7 @@ def differs(examiner: Examiner) -> IsInteresting:
 
 
 def reduce_case(
-    module: HloModule,
-    inputs: Sequence[Array],
-    target: str,
-    place: Path,
-    examiner: Examiner,
-    options: Mapping[str, Any],
+    module: HloModule, inputs: Sequence[Array], target: str, place: Path, examiner: Examiner, options: Mapping[str, Any]
 ) -> ReducedCase:
     """Reduce a program on which a target differs from XLA; write the smallest to ``place``, its arguments beside it.
 

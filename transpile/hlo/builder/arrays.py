@@ -142,8 +142,7 @@ class ArrayOperations(BuilderCore):
         strides = (1,) * len(start_indices) if strides is None else integers("slice", strides)
         if not len(start_indices) == len(limit_indices) == len(strides):
             refuse(
-                "XP214",
-                f"slice: {len(start_indices)} starts, {len(limit_indices)} limits and {len(strides)} strides",
+                "XP214", f"slice: {len(start_indices)} starts, {len(limit_indices)} limits and {len(strides)} strides"
             )
         ranges = zip(start_indices, limit_indices, strides, strict=True)
         return self._instruction("slice", (op,), {"slice": tuple(SliceDimension(*part) for part in ranges)})

@@ -45,12 +45,7 @@ class ControlOperations(BuilderCore):
         return self._instruction("call", ops, {"to_apply": callee})
 
     def composite_call(
-        self,
-        computation: Callee,
-        operands: Sequence[Operand],
-        name: str,
-        attributes: str = "{}",
-        version: int = 0,
+        self, computation: Callee, operands: Sequence[Operand], name: str, attributes: str = "{}", version: int = 0
     ) -> XlaOp:
         """Call a computation that backends may replace by an implementation of their own, by its name."""
         ops = self._operands(operands)
@@ -86,10 +81,7 @@ class ControlOperations(BuilderCore):
     ) -> XlaOp: ...
     @overload
     def conditional(
-        self,
-        branch_index: Operand,
-        branch_computations: Sequence[Callee],
-        branch_operands: Sequence[Operand],
+        self, branch_index: Operand, branch_computations: Sequence[Callee], branch_operands: Sequence[Operand]
     ) -> XlaOp: ...
     def conditional(self, *arguments: Any, **keywords: Any) -> XlaOp:
         """Run one computation: a pred chooses the true or the false one, an s32 index the one with that number.

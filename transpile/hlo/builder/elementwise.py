@@ -197,8 +197,7 @@ class ElementwiseOperations(BuilderCore):
             refuse("XP213", f"select: tuples need a scalar predicate, not {shape_text(chooser.shape)}")
         if not isinstance(no.shape, TupleShape) or len(no.shape.elements) != len(yes.shape.elements):
             refuse(
-                "XP213",
-                f"select: the branches have to have one shape: {shape_text(yes.shape)}, {shape_text(no.shape)}",
+                "XP213", f"select: the branches have to have one shape: {shape_text(yes.shape)}, {shape_text(no.shape)}"
             )
         return self._packed([self.select(chooser, yes[i], no[i]) for i in range(len(yes.shape.elements))])
 

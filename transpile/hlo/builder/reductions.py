@@ -162,13 +162,7 @@ class ReductionOperations(BuilderCore):
         return self._instruction("map", arrays, attributes)
 
     def scan(
-        self,
-        inputs: Operands,
-        inits: Operands,
-        to_apply: Callee,
-        scan_dimension: int = 0,
-        *,
-        is_reverse: bool = False,
+        self, inputs: Operands, inits: Operands, to_apply: Callee, scan_dimension: int = 0, *, is_reverse: bool = False
     ) -> XlaOp:
         """Run ``to_apply(slices.., carries..) -> (outputs.., carries..)`` along a dimension of the inputs.
 

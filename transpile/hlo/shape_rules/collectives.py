@@ -177,10 +177,7 @@ def _ragged_all_to_all(op: Operation) -> Shape:
     _groups(op)
     require_same_type(op, (operand, output), "operand and output")
     if operand.rank < 1 or operand.dimensions[1:] != output.dimensions[1:]:
-        op.refuse(
-            "XP213",
-            f"{shape_text(operand)} and {shape_text(output)} may differ only in their first dimension",
-        )
+        op.refuse("XP213", f"{shape_text(operand)} and {shape_text(output)} may differ only in their first dimension")
     for vector in counts:
         if not vector.element_type.is_integral or vector.rank != 1:
             op.refuse("XP213", f"offsets and sizes have to be integer vectors, not {shape_text(vector)}")

@@ -179,10 +179,7 @@ def require_same_sizes(op: Operation, shapes: Sequence[ArrayShape], what: str = 
     """Refuse (XP213) unless all shapes have the same sizes."""
     for other in shapes[1:]:
         if other.dimensions != shapes[0].dimensions:
-            op.refuse(
-                "XP213",
-                f"the shapes of the {what} differ: {shape_text(shapes[0])} and {shape_text(other)}",
-            )
+            op.refuse("XP213", f"the shapes of the {what} differ: {shape_text(shapes[0])} and {shape_text(other)}")
 
 
 def wider(a: ElementType, b: ElementType) -> ElementType:
@@ -329,10 +326,7 @@ def require_reducer(
         )
         for actual, wanted_shape, loose, what in pairs:
             if not compatible(actual, wanted_shape, ignore_float_width=loose):
-                op.refuse(
-                    "XP217",
-                    f"{what} ({shape_text(actual)}) does not fit the reducer {reducer.name}: {reducer}",
-                )
+                op.refuse("XP217", f"{what} ({shape_text(actual)}) does not fit the reducer {reducer.name}: {reducer}")
     return tuple(a for a in accumulators if isinstance(a, ArrayShape))
 
 

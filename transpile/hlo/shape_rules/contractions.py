@@ -27,8 +27,7 @@ def _require_pairs(op: Operation, lhs: ArrayShape, rhs: ArrayShape, kind: str, e
     left, right = op[f"lhs_{kind}_dims"], op[f"rhs_{kind}_dims"]
     if len(left) != len(right):
         op.refuse(
-            "XP215",
-            f"lhs_{kind}_dims {sizes_text(left)} and rhs_{kind}_dims {sizes_text(right)} differ in length",
+            "XP215", f"lhs_{kind}_dims {sizes_text(left)} and rhs_{kind}_dims {sizes_text(right)} differ in length"
         )
     for a, b in zip(left, right, strict=True):
         if equal_sizes and lhs.dimensions[a] != rhs.dimensions[b]:
@@ -184,8 +183,7 @@ def _require_groups(op: Operation, batch: int, features: int, kernel_in: int, ke
         op.refuse("XP218", f"feature and batch groups exclude each other: {feature_groups}, {batch_groups}")
     if features != kernel_in * feature_groups:
         op.refuse(
-            "XP213",
-            f"{features} input features, but the kernel takes {kernel_in} in each of {feature_groups} groups",
+            "XP213", f"{features} input features, but the kernel takes {kernel_in} in each of {feature_groups} groups"
         )
     for name, size, count in (
         ("output features", kernel_out, feature_groups),
@@ -206,8 +204,7 @@ def _convolution(op: Operation) -> Shape:
     window = tuple(rhs.dimensions[d] for d in numbers.kernel_spatial)
     if window != tuple(d.size for d in op["window"]):
         op.refuse(
-            "XP216",
-            f"the window {sizes_text(d.size for d in op['window'])} is not the kernel's {sizes_text(window)}",
+            "XP216", f"the window {sizes_text(d.size for d in op['window'])} is not the kernel's {sizes_text(window)}"
         )
     lhs_dynamic, rhs_dynamic = dynamic_flags(lhs), dynamic_flags(rhs)
     if rhs_dynamic[numbers.kernel_output_feature]:

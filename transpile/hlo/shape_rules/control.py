@@ -25,10 +25,7 @@ def tuple_operand(op: Operation, at_least: int) -> TupleShape:
     """Return operand 0; refuse (XP210) anything but a tuple of at least this many elements."""
     operand = op.operands[0]
     if not isinstance(operand, TupleShape) or len(operand.elements) < at_least:
-        op.refuse(
-            "XP210",
-            f"operand 0 has to be a tuple of at least {at_least} elements, not {shape_text(operand)}",
-        )
+        op.refuse("XP210", f"operand 0 has to be a tuple of at least {at_least} elements, not {shape_text(operand)}")
     return operand
 
 
@@ -46,10 +43,7 @@ def _while(op: Operation) -> Shape:
     require_parameters(op, condition, [carried], "the condition")
     require_parameters(op, body, [carried], "the body")
     if not is_scalar(condition.result, PRED):
-        op.refuse(
-            "XP217",
-            f"the condition {condition.name} has to give pred[], not {shape_text(condition.result)}",
-        )
+        op.refuse("XP217", f"the condition {condition.name} has to give pred[], not {shape_text(condition.result)}")
     if not compatible(body.result, carried):
         op.refuse(
             "XP217",

@@ -85,10 +85,7 @@ def _stochastic_convert(op: Operation) -> Shape | None:
     if not random.element_type.is_unsigned:
         op.refuse("XP211", f"the random bits have to be unsigned integers, not {random.element_type}")
     if random.element_type.bits != operand.element_type.bits:
-        op.refuse(
-            "XP212",
-            f"{random.element_type} random bits for {operand.element_type} elements: widths differ",
-        )
+        op.refuse("XP212", f"{random.element_type} random bits for {operand.element_type} elements: widths differ")
     require_same_sizes(op, (operand, random))
     declared = declared_array(op)
     return None if declared is None else with_type(operand, declared.element_type)
@@ -159,10 +156,7 @@ def bitcast_converted(op: Operation, operand: ArrayShape, target: ElementType) -
     if target.bits < source.bits:
         return array_of(target, (*operand.dimensions, ratio), (*dynamic, False))
     if not operand.dimensions or operand.dimensions[-1] != ratio:
-        op.refuse(
-            "XP213",
-            f"from {source} to {target} the last dimension has to be {ratio}: {shape_text(operand)}",
-        )
+        op.refuse("XP213", f"from {source} to {target} the last dimension has to be {ratio}: {shape_text(operand)}")
     return array_of(target, operand.dimensions[:-1], dynamic[:-1])
 
 

@@ -34,8 +34,7 @@ def _require_index_map(op: Operation, name: str, operand: ArrayShape, index_size
     index_map, length = op[name], index_sizes[op["index_vector_dim"]][0]
     if len(index_map) != length:
         op.refuse(
-            "XP215",
-            f"{name} {sizes_text(index_map)} has to name {length} dimensions, one for each index component",
+            "XP215", f"{name} {sizes_text(index_map)} has to name {length} dimensions, one for each index component"
         )
     require_dimensions(op, index_map, operand.rank, name)
 

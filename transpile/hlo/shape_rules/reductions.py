@@ -80,8 +80,7 @@ def _select_and_scatter(op: Operation) -> Shape:
     places = window_output(op, operand, op["window"])
     if places.dimensions != source.dimensions:
         op.refuse(
-            "XP213",
-            f"the window takes {sizes_text(places.dimensions)} places, but the source is {shape_text(source)}",
+            "XP213", f"the window takes {sizes_text(places.dimensions)} places, but the source is {shape_text(source)}"
         )
     return operand.without_layout()
 
@@ -176,10 +175,7 @@ def _batch_norm(op: Operation) -> tuple[ArrayShape, ArrayShape]:
         if op.opcode == "batch-norm-grad" and number == 4:
             require_same_sizes(op, (operand, vector), "operand and output gradient")
         elif vector.dimensions != features.dimensions:
-            op.refuse(
-                "XP213",
-                f"operand {number} has to be {features}, one value a feature, not {shape_text(vector)}",
-            )
+            op.refuse("XP213", f"operand {number} has to be {features}, one value a feature, not {shape_text(vector)}")
     return operand.without_layout(), features
 
 

@@ -70,10 +70,7 @@ def _bitcast(op: Operation) -> None:
     if isinstance(operand, ArrayShape) and isinstance(declared, ArrayShape):
         layouts_pad = any(s.layout is not None and (s.layout.tiles or s.is_dynamic) for s in (operand, declared))
         if not layouts_pad and _bits(operand) != _bits(declared):
-            op.refuse(
-                "XP213",
-                f"{shape_text(operand)} and {shape_text(declared)} do not have the same size in memory",
-            )
+            op.refuse("XP213", f"{shape_text(operand)} and {shape_text(declared)} do not have the same size in memory")
     elif declared is not None and not compatible(operand, declared):
         op.refuse("XP213", f"{shape_text(operand)} cannot be seen as {shape_text(declared)}")
 
@@ -88,8 +85,7 @@ def _reshape(op: Operation) -> Shape | None:
         return None
     if not same_count(operand, declared):
         op.refuse(
-            "XP213",
-            f"{shape_text(operand)} has {operand.size} elements, {shape_text(declared)} has {declared.size}",
+            "XP213", f"{shape_text(operand)} has {operand.size} elements, {shape_text(declared)} has {declared.size}"
         )
     return array_of(operand.element_type, declared.dimensions, declared.dynamic)
 
@@ -131,10 +127,7 @@ def _broadcast(op: Operation) -> Shape | None:
 def _transpose(op: Operation) -> Shape:
     operand, permutation = op.array(0), op["dimensions"]
     if sorted(permutation) != list(range(operand.rank)):
-        op.refuse(
-            "XP215",
-            f"{sizes_text(permutation)} is not a permutation of the dimensions of {shape_text(operand)}",
-        )
+        op.refuse("XP215", f"{sizes_text(permutation)} is not a permutation of the dimensions of {shape_text(operand)}")
     flags = dynamic_flags(operand)
     return array_of(operand.element_type, (operand.dimensions[d] for d in permutation), (flags[d] for d in permutation))
 
@@ -164,10 +157,7 @@ def _concatenate(op: Operation) -> Shape:
         if other.rank != first.rank or any(
             a != b for d, (a, b) in enumerate(zip(first.dimensions, other.dimensions, strict=True)) if d != dimension
         ):
-            op.refuse(
-                "XP213",
-                f"{shape_text(first)} and {shape_text(other)} differ outside dimension {dimension}",
-            )
+            op.refuse("XP213", f"{shape_text(first)} and {shape_text(other)} differ outside dimension {dimension}")
     sizes = list(first.dimensions)
     sizes[dimension] = sum(operand.dimensions[dimension] for operand in operands)
     dynamic = [any(flags) for flags in zip(*map(dynamic_flags, operands), strict=True)]
@@ -183,10 +173,7 @@ def _slice(op: Operation) -> Shape:
         if part.stride < 1:
             op.refuse("XP218", f"the stride of dimension {number} is {part.stride}, not positive")
         if not 0 <= part.start <= part.limit <= size:
-            op.refuse(
-                "XP218",
-                f"[{part.start}:{part.limit}] is not within the {size} elements of dimension {number}",
-            )
+            op.refuse("XP218", f"[{part.start}:{part.limit}] is not within the {size} elements of dimension {number}")
         sizes.append(-(-(part.limit - part.start) // part.stride))
     dynamic = [flag and size != 1 for flag, size in zip(dynamic_flags(operand), sizes, strict=True)]
     return array_of(operand.element_type, sizes, dynamic)

@@ -21,10 +21,7 @@ def _sigmoid(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "sigmoid", (x,), node)
 
 
-RULES = (
-    FloatRule("logistic(x)", _sigmoid),
-    FloatRule("divide(1, add(exponential(negate(x)), 1))", _sigmoid),
-)
+RULES = (FloatRule("logistic(x)", _sigmoid), FloatRule("divide(1, add(exponential(negate(x)), 1))", _sigmoid))
 
 
 def sigmoids(function: Function, supports: Support) -> None:

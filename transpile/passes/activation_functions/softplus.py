@@ -8,9 +8,6 @@ _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
 _SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"
 
 LOGADDEXP = FloatRule(f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})", "logaddexp(x, y)")
-RULES = (
-    LOGADDEXP,
-    FloatRule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)"),
-)
+RULES = (LOGADDEXP, FloatRule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)"))
 
 softplus = rule_pass(__name__, "Raise the logarithm of a sum of exponentials of two.", RULES)

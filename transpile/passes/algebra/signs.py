@@ -95,12 +95,7 @@ RULES = (
     Rule("subtract(x, (term := multiply(y, NUMBER)))", _opposite("term"), once=("term",), when=_is_float),
     Rule("subtract(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
     *(
-        Rule(
-            f"{opcode}(x, (term := {term}))",
-            f"{opposite}(x, {without})",
-            once=("term", *parts),
-            when=_is_float,
-        )
+        Rule(f"{opcode}(x, (term := {term}))", f"{opposite}(x, {without})", once=("term", *parts), when=_is_float)
         for opcode, opposite in _OPPOSITE.items()
         for term, without, parts in _WITH_MINUS
     ),

@@ -144,11 +144,7 @@ RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
     Rule("prelude.complex_from_parts(x, ZERO)", _whole, when=_is_full_complex),
-    Rule(
-        "select(compare((z := convert(x)), ZERO, direction='EQ'), ONE, z)",
-        _real_divisor,
-        when=_is_full_complex,
-    ),
+    Rule("select(compare((z := convert(x)), ZERO, direction='EQ'), ONE, z)", _real_divisor, when=_is_full_complex),
     FloatRule("atan2(imag(z), real(z))", "np.angle(z)"),
     Rule(_EXP, _turned, when=_is_full_complex),
     Rule(_EXP, partial(_parts_of_turned, is_back=False), when=_is_full_complex),

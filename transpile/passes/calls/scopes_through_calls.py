@@ -63,10 +63,7 @@ def _joined(scope: str, metadata: OpMetadata | None) -> str:
 
 
 def _within(
-    scope: str,
-    old: Instruction,
-    values: Mapping[Instruction, Instruction],
-    made: Mapping[Computation, Computation],
+    scope: str, old: Instruction, values: Mapping[Instruction, Instruction], made: Mapping[Computation, Computation]
 ) -> Instruction:
     """Return an instruction with new operands and computations and the scope in its name; itself if nothing changes."""
     new = naming(old, values, made)

@@ -82,12 +82,7 @@ def _elements(graph: Graph, node: Node, found: Bindings) -> Node | None:
         others = [other.shape for other in given[:place] + given[place + 1 :]]
         if one.opcode == "broadcast_to" and broadcast_shapes(one.operands[0].shape, *others) == flat:
             given[place] = one.operands[0]
-    return graph.add(
-        "advanced_index",
-        (x, *given),
-        interval=node.interval,
-        **parameters,
-    )
+    return graph.add("advanced_index", (x, *given), interval=node.interval, **parameters)
 
 
 def _looked_up(graph: Graph, node: Node, found: Bindings) -> Node | None:

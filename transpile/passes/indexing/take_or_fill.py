@@ -80,13 +80,7 @@ def _call(
         keywords = {**keywords, "fill": int(filling)}
     elif not np.isnan(filling) or nan_sign(filling):
         return None
-    return graph.add(
-        "prelude",
-        operands,
-        function=function,
-        arguments=arguments,
-        keywords=keywords,
-    )
+    return graph.add("prelude", operands, function=function, arguments=arguments, keywords=keywords)
 
 
 def _raised(graph: Graph, node: Node, found: Bindings) -> Node | None:

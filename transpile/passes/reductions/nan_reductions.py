@@ -82,8 +82,5 @@ TOTALS = (
 )
 
 nan_reductions = rule_pass(
-    __name__,
-    "Raise them: means and variances before the sums that they are made of.",
-    RULES,
-    TOTALS,
+    __name__, "Raise them: means and variances before the sums that they are made of.", RULES, TOTALS
 )

@@ -65,11 +65,7 @@ def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
     """Return NumPy's name for the padding, with the longer array first; or None."""
     if not length >= window > 0:
         return None
-    modes = {
-        (window - 1, window - 1): "full",
-        (window // 2, window - window // 2 - 1): "same",
-        (0, 0): "valid",
-    }
+    modes = {(window - 1, window - 1): "full", (window // 2, window - window // 2 - 1): "same", (0, 0): "valid"}
     return modes.get(padding)
 
 

@@ -31,13 +31,7 @@ def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
     x, bits = found["x"], node.type.bits
     if not x.type.is_floating or int(literal_value(found["MOST"])) != 2 ** (bits - 1) - 1:
         return None
-    return graph.add(
-        "prelude",
-        (x,),
-        function="total_order_key",
-        arguments=(Slot(0),),
-        keywords={},
-    )
+    return graph.add("prelude", (x,), function="total_order_key", arguments=(Slot(0),), keywords={})
 
 
 RULES = (Rule('select(compare((b := view(x)), 0, direction="LT"), xor(b, MOST), b)', _key),)

@@ -171,10 +171,7 @@ class StorageRewriter:
         return self.new("tuple", TupleShape(tuple(part.shape for part in parts)), *parts)
 
     def wider(
-        self,
-        carrier: Instruction,
-        given: Instruction,
-        choose: Callable[[ElementType], ElementType] = wide_type,
+        self, carrier: Instruction, given: Instruction, choose: Callable[[ElementType], ElementType] = wide_type
     ) -> Instruction:
         """Return the wide values of an operand; ``given`` is the original operand."""
         shape = given.shape

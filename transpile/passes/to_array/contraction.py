@@ -158,10 +158,7 @@ def _product(
         b = arranged(right_node, letters_right, [*contracted, *right_free])
         node = _matmul(lowering, a, b, shape, element_type, precision)
     elif not batch:
-        axes = (
-            tuple(letters_left.index(k) for k in contracted),
-            tuple(letters_right.index(k) for k in contracted),
-        )
+        axes = (tuple(letters_left.index(k) for k in contracted), tuple(letters_right.index(k) for k in contracted))
         node = graph.add("tensordot", (left_node, right_node), axes=axes, **precision)
     elif len(contracted) == 1 and len(left_free) == 1 and len(right_free) == 1:
         a = arranged(left_node, letters_left, [*batch, *left_free, *contracted])
@@ -220,13 +217,7 @@ def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value,
     group_dims = instruction["rhs_group_dims"]
     keywords = {"ragged_axis": ragged_axis} | ({"group_axis": group_dims[0]} if group_dims else {})
     nodes = (lowering.plain(lhs), lowering.plain(rhs), lowering.plain(sizes))
-    return lowering.call(
-        "ragged_dot",
-        nodes,
-        **keywords,
-        **_numbers(instruction),
-        dtype=shape.element_type,
-    )
+    return lowering.call("ragged_dot", nodes, **keywords, **_numbers(instruction), dtype=shape.element_type)
 
 
 @lowers("scaled-dot")

@@ -31,13 +31,7 @@ class Lowering(Protocol):
     graph: Graph
 
     def plain(self, value: Value) -> Node: ...
-    def call(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        *,
-        arguments: tuple[Any, ...] | None = None,
-    ) -> Value: ...
+    def call(self, function: str, operands: tuple[Node, ...], *, arguments: tuple[Any, ...] | None = None) -> Value: ...
     def elementwise(
         self,
         opcode: str,
@@ -81,10 +75,7 @@ def _in_full(rule: Rule, lowering: Lowering, instruction: Instruction, values: l
     results = rule(lowering, instruction, *parts)
     several = results if isinstance(results, tuple) else (results,)
     whole = tuple(
-        replace(
-            lowering.call("extend", (lowering.plain(r),), arguments=(Slot(0), v.shape)),
-            sizes=sizes,
-        )
+        replace(lowering.call("extend", (lowering.plain(r),), arguments=(Slot(0), v.shape)), sizes=sizes)
         for r, v in zip(several, values, strict=True)
     )
     return whole if isinstance(results, tuple) else whole[0]

@@ -106,19 +106,12 @@ def _indexed(
     ]
     if len(index) == 1:
         made = lowering.graph.add(
-            "take",
-            (node, lowering.strong(index[0])),
-            axis=first,
-            clamped=not fits(lowering, index[0], limits[0] - 1),
+            "take", (node, lowering.strong(index[0])), axis=first, clamped=not fits(lowering, index[0], limits[0] - 1)
         )
     else:
         slots = tuple(Slot(1 + k) for k in range(len(index)))
         inside = [clamped(lowering, part, limit) for part, limit in zip(index, limits, strict=True)]
-        made = lowering.graph.add(
-            "advanced_index",
-            (node, *inside),
-            index=(FULL,) * first + slots,
-        )
+        made = lowering.graph.add("advanced_index", (node, *inside), index=(FULL,) * first + slots)
     return made, order
 
 
@@ -144,9 +137,5 @@ def _along_axis(
     if not aligned or shape.dimensions != point.shape or known(point) is not None:
         return None
     inside = Value(clamped(lowering, point.node, operand.shape[axis]), point.axes, point.shape)
-    made = lowering.graph.add(
-        "take_along_axis",
-        (lowering.plain(operand), lowering.plain(inside)),
-        axis=axis,
-    )
+    made = lowering.graph.add("take_along_axis", (lowering.plain(operand), lowering.plain(inside)), axis=axis)
     return Value.of(made)

@@ -97,19 +97,10 @@ def _positions(
 
 
 def _call_with_starts(
-    lowering: FunctionLowering,
-    function: str,
-    nodes: tuple[Node, ...],
-    arguments: tuple[Any, ...],
+    lowering: FunctionLowering, function: str, nodes: tuple[Node, ...], arguments: tuple[Any, ...]
 ) -> Value:
     """Return a call whose starts may be Python ints, since the prelude clamps any integer."""
-    node = lowering.graph.add(
-        "prelude",
-        nodes,
-        function=function,
-        arguments=arguments,
-        keywords={},
-    )
+    node = lowering.graph.add("prelude", nodes, function=function, arguments=arguments, keywords={})
     return Value.of(node)
 
 
@@ -143,12 +134,7 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     if len(nodes) == 1:  # the value is the same at all positions
         return Value(operand.node, operand.axes, shape)
     kept = [axis for axis in range(operand.node.ndim) if axis not in dropped]
-    node = lowering.graph.add(
-        "getitem",
-        tuple(nodes),
-        interval=operand.node.interval,
-        index=tuple(index),
-    )
+    node = lowering.graph.add("getitem", tuple(nodes), interval=operand.node.interval, index=tuple(index))
     axes = tuple(kept.index(axis) if axis is not None and axis not in dropped else None for axis in operand.axes)
     return Value(node, axes, shape)
 

@@ -50,15 +50,7 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
         spectrum = lowering.graph.add("fft", (node,), kind="ifft", lengths=lengths, own_length=True)
         return Value.of(lowering.graph.add("real", (spectrum,)))
     own = kind != "IRFFT" or (lengths[-1] == 2 * (node.shape[-1] - 1) and not may_be_odd)
-    return Value.of(
-        lowering.graph.add(
-            "fft",
-            (node,),
-            kind=kind.lower(),
-            lengths=lengths,
-            own_length=own,
-        )
-    )
+    return Value.of(lowering.graph.add("fft", (node,), kind=kind.lower(), lengths=lengths, own_length=own))
 
 
 def permutation(graph: Graph, rows: Node, size: int) -> Node:

@@ -162,14 +162,7 @@ def _items(graph: Graph, node: Node, loop: Loop, knowledge: Knowledge) -> list[V
     known = {store.carry: store.value.interval for store in loop.stores if store.carry.initial.opcode == "empty"}
     known |= {carry: knowledge.grown[carry.element] for carry in loop.carries if carry.element in knowledge.grown}
     return [
-        Value.of(
-            graph.add(
-                "item",
-                (node,),
-                interval=known.get(carry, carry.parameter.interval),
-                index=index,
-            )
-        )
+        Value.of(graph.add("item", (node,), interval=known.get(carry, carry.parameter.interval), index=index))
         for index, carry in enumerate(loop.carries)
     ]
 

@@ -48,16 +48,7 @@ def lowers(*opcodes: str) -> Callable[[Rule], Rule]:
 
 
 # Optional parts of the lowering, beyond a plain translation.
-LOWERING_CHOICES = (
-    "axis_maps",
-    "flooring",
-    "functions",
-    "gathers",
-    "in_place",
-    "loops",
-    "normalizations",
-    "scatters",
-)
+LOWERING_CHOICES = ("axis_maps", "flooring", "functions", "gathers", "in_place", "loops", "normalizations", "scatters")
 
 
 # The formats in which products of float32 may be computed.
@@ -268,11 +259,7 @@ def _spread(function: Function, result: Node) -> Node:
     like = function.parameters[0]
     keywords = {} if like.element_type is result.type else {"dtype": result.type}
     return function.graph.add(
-        "library",
-        (like, result),
-        function="full_like",
-        arguments=(Slot(0), Slot(1)),
-        keywords=keywords,
+        "library", (like, result), function="full_like", arguments=(Slot(0), Slot(1)), keywords=keywords
     )
 
 

@@ -82,12 +82,7 @@ class ValueMaker:
         return self.strong(materialise(self.graph, value))
 
     def call(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        *,
-        arguments: tuple[Any, ...] | None = None,
-        **keywords: Any,
+        self, function: str, operands: tuple[Node, ...], *, arguments: tuple[Any, ...] | None = None, **keywords: Any
     ) -> Value:
         """Return a call of a prelude function with one array of the logical shape as the result.
 
@@ -96,22 +91,13 @@ class ValueMaker:
         return Value.of(self._prelude(function, operands, arguments, keywords))
 
     def call_many(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        *,
-        arguments: tuple[Any, ...] | None = None,
-        **keywords: Any,
+        self, function: str, operands: tuple[Node, ...], *, arguments: tuple[Any, ...] | None = None, **keywords: Any
     ) -> tuple[Value, ...]:
         """Return the results of a prelude function that returns a tuple of arrays."""
         return self.items(self._prelude(function, operands, arguments, keywords))
 
     def _prelude(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        arguments: tuple[Any, ...] | None,
-        keywords: dict[str, Any],
+        self, function: str, operands: tuple[Node, ...], arguments: tuple[Any, ...] | None, keywords: dict[str, Any]
     ) -> Node:
         """Return the node of a prelude call; its row gives shapes and types."""
         operands = tuple(self.strong(node) for node in operands)
@@ -147,10 +133,7 @@ class ValueMaker:
         return tuple(
             Value.of(
                 self.graph.add(
-                    "item",
-                    (node,),
-                    interval=self.graph.reached(interval) if interval else None,
-                    index=index,
+                    "item", (node,), interval=self.graph.reached(interval) if interval else None, index=index
                 )
             )
             for index, interval in enumerate(known)

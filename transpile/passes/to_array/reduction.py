@@ -83,12 +83,7 @@ def is_identity(node: Node, opcode: str) -> bool:
 
 
 def reduced(
-    lowering: FunctionLowering,
-    opcode: str,
-    reduction: str,
-    array: Value,
-    initial: Value,
-    dimensions: Sequence[int],
+    lowering: FunctionLowering, opcode: str, reduction: str, array: Value, initial: Value, dimensions: Sequence[int]
 ) -> Value:
     """Return a standard reduction, combined once with the initial value."""
     element_type = array.node.type
@@ -156,13 +151,7 @@ def _summed(
         (narrow,) = source.operands  # the sum's own dtype makes the conversion
         source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
     extra: dict[str, Any] = {"ufunc": opcode} if reduction == "bitwise_reduce" else {}
-    node = lowering.graph.add(
-        reduction,
-        (source,),
-        element_type=accumulator,
-        axes=tuple(gone),
-        **extra,
-    )
+    node = lowering.graph.add(reduction, (source,), element_type=accumulator, axes=tuple(gone), **extra)
     return converted(lowering, Value(node, axes, shape), element_type)
 
 

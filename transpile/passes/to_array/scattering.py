@@ -201,13 +201,7 @@ class _Scatter:
             strong = tuple(lowering.strong(part) for part in (node, values, *index))
             where: Any = slots if len(slots) > 1 else slots[0]
             arguments = (Slot(0), where, Slot(1)) + (() if combine is None else (combine,))
-            made = graph.add(
-                "prelude",
-                strong,
-                function="scatter_at",
-                arguments=arguments,
-                keywords={},
-            )
+            made = graph.add("prelude", strong, function="scatter_at", arguments=arguments, keywords={})
         placed = [*indexed, *rest]
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
 

@@ -60,11 +60,7 @@ def _plain_sort(
 
 
 def _argsort(
-    lowering: FunctionLowering,
-    operands: Sequence[Value],
-    nodes: Sequence[Node],
-    axis: int,
-    keys: list[SortKey] | None,
+    lowering: FunctionLowering, operands: Sequence[Value], nodes: Sequence[Node], axis: int, keys: list[SortKey] | None
 ) -> list[Value] | None:
     """Return operands sorted by one key with a stable argsort, which replaces a sorted 0, 1, 2, ..; or None."""
     if keys is None or len(keys) != 1:
@@ -104,11 +100,7 @@ def _by_keys(
         return None
     key_nodes = tuple(_key_node(lowering, nodes[key.operand], key) for key in keys)
     count = len(key_nodes)
-    arguments = (
-        tuple(Slot(k) for k in range(count)),
-        tuple(Slot(count + k) for k in range(len(nodes))),
-        axis,
-    )
+    arguments = (tuple(Slot(k) for k in range(count)), tuple(Slot(count + k) for k in range(len(nodes))), axis)
     operands = (*key_nodes, *nodes)
     return list(lowering.call_many("sort_by_keys", operands, arguments=arguments))
 

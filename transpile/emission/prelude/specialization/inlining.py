@@ -277,13 +277,7 @@ class _Merger(Printer):
     """The writer of a function with another inlined."""
 
     def __init__(
-        self,
-        source: str,
-        function: ast.FunctionDef,
-        place: _Place,
-        called: str,
-        inner: ast.FunctionDef,
-        taken: _Taken,
+        self, source: str, function: ast.FunctionDef, place: _Place, called: str, inner: ast.FunctionDef, taken: _Taken
     ) -> None:
         super().__init__(source)
         self.function = function
