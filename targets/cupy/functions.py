@@ -32,9 +32,7 @@ def _shift(function: str) -> Rule:
 
 
 def _place(function: str) -> Rule:
-    """Return the rule of an arg-reduction, which calls ``function`` for floats: which of several NaN CuPy finds depends
-    on the order of its threads, and it has no bfloat16.
-    """
+    """Return the rule of an arg-reduction: CuPy's choice among NaN depends on threads, and it has no bfloat16."""
 
     def rule(node: Node) -> OwnCall | None:
         if not node.operands[0].type.is_floating:
@@ -45,9 +43,7 @@ def _place(function: str) -> Rule:
 
 
 def _running(opcode: str, narrow_only: bool = False) -> Rule:
-    """Return the rule of a cumulative ufunc: CuPy's ``maximum`` and ``minimum`` have no ``accumulate``, and its
-    cumulative sums and products have no bfloat16.
-    """
+    """Return the rule of a cumulative ufunc: CuPy has no ``accumulate`` of extremes, and no bfloat16 sums."""
 
     def rule(node: Node) -> OwnCall | None:
         if narrow_only and node.type.name not in _NARROW:
@@ -218,9 +214,7 @@ def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
 
 
 def _pool_gradient(node: Node) -> OwnCall | None:
-    """Return the call of a pool's gradient that selects by comparison and adds: one kernel finds the selected element
-    of each window, another writes the result.
-    """
+    """Return the call of a pool's gradient that selects by comparison and adds, in two kernels."""
     given = dict(node.parameters["keywords"])
     select = given.pop("select", Ufunc("greater-equal"))
     if set(given) - {"strides", "padding"} or select not in _STAYS or node.type.name not in _ORDERED:

@@ -194,9 +194,7 @@ _COSTS = {"sine": 4, "cosine": 4, "tan": 6, "cbrt": 3, "atan2": 2}
 
 
 def _cost_of_pieces(node: Node) -> int:
-    """Return how many arrays NumPy stores in the time that it saves by copying the pieces of a concatenation along the
-    last axis, where a loop chooses the piece of each element.
-    """
+    """Return how many arrays NumPy stores in the time that it saves by copying pieces along the last axis."""
     is_along_last = node.opcode == "concatenate" and node.parameters["axis"] == node.ndim - 1
     return len(node.operands) - 1 if is_along_last else 0
 
@@ -205,9 +203,7 @@ _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 
 def _is_slow_in_numpy(node: Node) -> bool:
-    """Return whether NumPy has no loop, or a slow one, for a node: for running totals, positions of extremes along
-    columns, axes that are not adjacent, and narrow floats.
-    """
+    """Return whether NumPy is slow for a node: running totals, extremes in columns, apart axes, narrow floats."""
     if runs(node):
         return True
     if _repeats_short_rows(node) and (node.opcode == "select" or prod(node.shape) >= _LEAST_OF_BOUNDS):

@@ -231,9 +231,7 @@ def _joined(graph: Graph, node: Node) -> Node | None:
 
 
 def _chosen_bits(graph: Graph, node: Node) -> Node | None:
-    """Return a choice between ``x ^ y`` and ``x`` as ``x`` ^ a choice between ``y`` and 0: LLVM computes several rounds
-    of such a shift register at once.
-    """
+    """Return a choice between ``x ^ y`` and ``x`` as ``x`` ^ a choice of ``y`` or 0, which LLVM computes at once."""
     which, *choices = node.operands
     for k, other in enumerate(reversed(choices)):
         changed = choices[k]

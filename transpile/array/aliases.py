@@ -116,9 +116,7 @@ class Aliases:
         return _returnable_operands(whole), [node]
 
     def _of_call(self, call: Node, index: int) -> tuple[list[Node], list[Memory]]:
-        """Return the operands that a result of the called function may alias, and the memory that it may have from
-        within the function.
-        """
+        """Return the operands that a result of a call may alias, and the memory that it may have from within."""
         function: Function = call.parameters["function"]
         given = dict(zip(function.parameters, call.operands, strict=False))
         memory = self._results[function][function.flat_results[index]]
@@ -140,9 +138,7 @@ class Aliases:
 
 
 def _are_apart(first: Node, second: Node) -> bool:
-    """Return whether two nodes are disjoint parts of one array: its real and its imaginary part, or slices of which one
-    ends along some axis before the other begins.
-    """
+    """Return whether two nodes are disjoint parts of one array: real and imaginary, or slices that are apart."""
     if {first.opcode, second.opcode} == {"real", "imag"}:
         return first.operands == second.operands
     whole = first.operands[0] if first.opcode == "getitem" else None
@@ -172,9 +168,7 @@ def _returnable_operands(node: Node) -> list[Node]:
 
 
 def _is_combined(node: Node) -> bool:
-    """Return whether a collective allocates its result because it combines arrays of several devices; other collectives
-    may return the array that a device has sent.
-    """
+    """Return whether a collective allocates its result: it combines arrays; others may return what was sent."""
     if node.opcode != "collective" and not (node.opcode == "item" and node.operands[0].opcode == "collective"):
         return False
     given = (node if node.opcode == "collective" else node.operands[0]).parameters

@@ -152,9 +152,7 @@ def is_update_chain(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> 
 
 
 def _updated(node: Node | None, region: Region, chain: list[Node], *, elements_are_numbers: bool) -> Node | None:
-    """Return the value of which another is a later version, behind all updates of a region, which are added to
-    ``chain``; None if a body in between does not change the array where it is.
-    """
+    """Return the value of which another is a later version, behind a region's updates, put in ``chain``; or None."""
     while node is not None and node.region is region:
         if node.operation.changes:
             chain.append(node)

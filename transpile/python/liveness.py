@@ -83,9 +83,7 @@ class LiveNames:
         self._bind(frozenset(parameters), self._block(blocks(rows), _NONE, (_NONE, _NONE)))
 
     def _block(self, statements: Sequence[Block], after: Live, around: tuple[Live, Live]) -> Live:
-        """Return the names that are live before statements. ``around`` has those live behind the enclosing loop and at
-        its head.
-        """
+        """Return the names live before statements; ``around`` are those behind the loop around and at its head."""
         for statement in reversed(statements):
             self.fixed |= self.tracked & statement.names.fixed
             after = self._before(statement, after, around)

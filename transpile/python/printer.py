@@ -93,9 +93,7 @@ class Printer:
         return [_INDENT * depth + "else:", *(_INDENT + line if line else "" for line in written)]
 
     def _end_of_head(self, start: int, first: int) -> int:
-        """Return the end of a compound statement's head, including the comment behind its colon. The body begins in
-        line ``first``.
-        """
+        """Return the end of a compound statement's head, with the comment behind it; the body begins at ``first``."""
         end = self.starts[first - 1] - 1
         lines = self.source[start:end].split("\n")
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip().startswith("#")):

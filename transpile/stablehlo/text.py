@@ -45,9 +45,7 @@ _KEY_PAIR = re.compile(r"x(?=\s*\[)")
 
 @dataclass(slots=True)
 class _Statement:
-    """One operation as it is read: ``places`` are those of its operands among ``names``, ``arguments`` has the places
-    of what its regions take; ``head`` is where they begin.
-    """
+    """One operation as read: ``places`` of operands in ``names``, ``arguments`` of regions, ``head``'s begin."""
 
     name: str
     span: Span

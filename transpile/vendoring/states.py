@@ -52,9 +52,7 @@ def _is_part(given: _Tree, part: _Tree, unread: float) -> bool:
 
 
 def _unread(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> dict[str, float]:
-    """Return how many leaves each argument may have that are no parameters: leaves that JAX counted between those of
-    its neighbours, and any number behind the last.
-    """
+    """Return how many leaves each argument may have that are no parameters: those between its neighbours."""
     numbers = program.trees.leaves if program.trees is not None else ()
     if len(numbers) != len(arguments):
         return {}

@@ -152,9 +152,7 @@ def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
 
 
 def _part_of_warp(lines: Lines) -> int:
-    """Return how many threads of a warp share a row: as few as can keep it in short shares of whole groups, if there
-    are enough rows to occupy a device.
-    """
+    """Return how many threads of a warp share a row: as few as keep it in short shares, if rows occupy a device."""
     sizes = [n for n in (_WARP // 4, _WARP // 2) if lines.length % (n * _AT_ONCE) == 0 and lines.length <= n * _SHARE]
     return sizes[0] if sizes and lines.count >= _MORE_ROWS else _WARP
 

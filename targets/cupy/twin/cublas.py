@@ -119,9 +119,7 @@ def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: in
 
 
 def _overlap(*axes: tuple[int, int]) -> bool:
-    """Return whether several elements have the same address, given the size and the stride of each axis: an axis whose
-    stride is not larger than the span of the axes with smaller strides.
-    """
+    """Return whether elements share an address: an axis' stride is no larger than the span of the smaller ones."""
     span = 0
     for step, size in sorted((step, size) for size, step in axes if size > 1):
         if step <= span:

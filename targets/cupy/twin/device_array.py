@@ -168,9 +168,7 @@ def operand(value: Any) -> Any:
 
 
 def _index(index: Any, reads: bool) -> Any:
-    """Return an index with the host's arrays. Raises TypeError, IndexError for an index that CuPy refuses, and
-    HiddenWait for bounds on the device, or for a mask if ``reads``.
-    """
+    """Return an index with the host's arrays. Raises TypeError and IndexError as CuPy does, and HiddenWait."""
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         for bound in (part.start, part.stop, part.step) if isinstance(part, slice) else ():

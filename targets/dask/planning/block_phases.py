@@ -92,9 +92,7 @@ class BlockPhase:
         return self.tiles is not None and not self.accumulates and not self.note
 
     def _most_rows(self, cut: CutAxis | None) -> int | None:
-        """Return the number of rows that fit the cache if a block function makes much larger arrays than it is given,
-        else None.
-        """
+        """Return the number of rows that fit the cache if a block function makes arrays larger than given, or None."""
         assert cut is not None
         given, made = (self._largest(places, cut) for places in (self.trace.sources, self.trace.order))
         if made <= max(TILE_BYTES, MUCH * given):

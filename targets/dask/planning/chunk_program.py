@@ -152,9 +152,7 @@ def _targets(limits: Limits) -> Iterator[int]:
 
 
 def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
-    """Return the results whose chunks should be small enough for malloc to reuse their memory: those that a task
-    computes at once, unless they would have too many chunks.
-    """
+    """Return the results whose chunks should be small enough for malloc to reuse: those of a task, unless too many."""
     results = [result for result in tree_nodes(function.results) if result.element_type is not None]
     sizes = {result: result.nbytes for result in results}
     if max(sizes.values(), default=0) <= CHUNK_BYTES:

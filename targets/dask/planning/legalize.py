@@ -40,9 +40,7 @@ def legalized(function: Function, chunks: Chunks) -> bool:
 
 
 def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
-    """Return the rewrite of a node that is to be cut, or None: of a matrix along its rows or columns, of random numbers
-    along any axis.
-    """
+    """Return the rewrite of a node to cut, or None: of a matrix along rows or columns, of random numbers anywhere."""
     if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
         bits = chunks.classes.items(node.operands[0], 1)
         return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, chunks) else None
@@ -247,9 +245,7 @@ def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _is_slice_of_sum(node: Node, chunks: Chunks) -> bool:
-    """Return whether a node is a slice, along a cut axis, of a cheap operation on arguments. Slicing the arguments
-    instead recomputes less than a file would cost to write and read.
-    """
+    """Return whether a node is a slice, along a cut axis, of a cheap operation on arguments, which is recomputed."""
     x, *rest = node.operands
     items = (*node.parameters["index"], *[FULL] * x.ndim)[: x.ndim]
     if rest or len(x.operands) > 2 or not x.operation.is_elementwise or x.operation.is_costly or is_argument(x):

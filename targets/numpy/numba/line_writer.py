@@ -134,9 +134,7 @@ class LineNestWriter(NestWriter):
         return tuple(map(self.length, axes))
 
     def _begins_filled(self, node: Node) -> bool:
-        """Return whether the array of a reduction is allocated with its start value, since there is only one line of
-        columns.
-        """
+        """Return whether the array of a reduction is allocated with its start value: it has one line of columns."""
         is_given = node in self.results and self.results.index(node) in self.caller_allocated
         is_alone = not self.outer and self.buffers is None and not is_given
         return bool(self.columns) and is_alone and node in self.kernel.reductions

@@ -135,9 +135,7 @@ class LoopRenderer(Renderer):
         return self.expression("copy", node, text) if changes and not is_own else text
 
     def _ends(self, node: Node) -> bool:
-        """Return whether an array is made in the iteration, and read in one place alone. What was changed to it, or
-        copied for that, is not read later.
-        """
+        """Return whether an array is made in the iteration and read in one place alone, changed or copied or not."""
         base = node
         while base.operation.changes or (base.opcode == "reshape" and self.uses[base.operands[0]] == 1):
             base = base.operands[0]
@@ -174,9 +172,7 @@ def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
 
 
 def _handed_on(loop: Node) -> set[Node]:
-    """Return what the loop and those in it begin with and carry to the next iteration, and what branches give, with
-    the arrays that are changed to these.
-    """
+    """Return what loops begin with and carry on, and branches give, with the arrays that are changed to these."""
     body, _ = body_and_captured(loop)
     waiting = [part for node in (loop, *body) if node.opcode in ("loop", "conditional") for part in dependencies(node)]
     found: set[Node] = set()

@@ -304,10 +304,7 @@ class Writer:
         return {}, None
 
     def _add_what_is_needed(self) -> None:
-        """Add the program at further sizes until there are enough texts and no doubts.
-
-        Raises ``UnsupportedError`` (XP424) if no further sizes are available.
-        """
+        """Add the program at further sizes until the texts suffice. Raises ``UnsupportedError`` (XP424) if none are."""
         for sizes in self._further_sizes():
             if len(self.emitted) < self.common.needed:
                 self._add(self.witnesses.program(sizes), sizes)

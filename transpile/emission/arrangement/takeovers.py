@@ -97,9 +97,7 @@ class Takeovers:
         return list(reached([array], given))
 
     def _way(self, statement: Node, arrays: Iterable[Node]) -> list[Node]:
-        """Return the conditionals around a statement, from the body with the outermost of some arrays on, and the
-        statement; nothing if a loop is in between.
-        """
+        """Return the conditionals around a statement, from the outermost array's body on, and it; nothing in loops."""
         outermost = min((array.region for array in arrays), key=lambda region: region.depth)
         way = [statement]
         while way[0].region is not outermost:
@@ -132,9 +130,7 @@ class Takeovers:
         return True
 
     def _carries_own(self, node: Node, carry: Carry, assumed: frozenset[Node]) -> bool:
-        """Return whether a loop owns the initial value of a carry, which no loop around it reads again, and all values
-        that follow.
-        """
+        """Return whether a loop owns a carry's initial value, which no outer loop reads, and all that follow."""
         loop: Loop = node.parameters["loop"]
         initial, following = carry.initial, carry.following
         is_changed = following not in (None, carry.parameter)

@@ -101,10 +101,7 @@ class Fitting:
         return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        """Return the folded part of the operands with the most operations, or None.
-
-        Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
-        """
+        """Return the folded part with most operations, or None: first those that fit a line, last constant ones."""
         writer = self.writer
         best: Node | None = None
         best_key = (False, False, 0, 0)

@@ -146,9 +146,7 @@ def _take(called: Function, place: int, view: Node) -> None:
 
 
 def _of_view(called: Function, node: Node) -> Node | None:
-    """Return a part of a view as a part of its source: ``scale[None][0]`` as ``scale``, and ``(x * scale[None])[0]`` as
-    ``x * scale``.
-    """
+    """Return a part of a view as one of its source: ``scale`` for ``scale[None][0]``, also inside operations."""
     view = node.operands[0] if len(node.operands) == 1 else node
     if view is not node and _is_view(view):
         made = getitem(called.graph, view, node.parameters["index"])

@@ -104,9 +104,7 @@ def _following_arguments(called: Function, calls: Sequence[_Call], moved: Contai
 def _made_of_others(
     called: Function, calls: Sequence[_Call], place: int, others: Mapping[int, Node], moved: Container[Node]
 ) -> Node | None:
-    """Return the replacement of a parameter, or None: an equal earlier parameter, or a copy of the operations by which
-    another function makes it, if all calls pass the parameters and results that these operations need.
-    """
+    """Return the replacement of a parameter, or None: an equal one, or its operations in another function."""
     given = [(call, call.node.operands[place]) for call in calls]
     for other, parameter in others.items():
         if other < place and all(call.node.operands[other] is node for call, node in given):
@@ -187,9 +185,7 @@ def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
 
 
 def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int:
-    """Return the number of element-wise operations from known nodes to a node; more than _MOST_MOVED if other nodes are
-    needed, or a costly operation would be duplicated.
-    """
+    """Return the number of element-wise operations from known nodes to a node; above _MOST_MOVED if impossible."""
     if node in known or node.is_literal:
         return 0
     row = node.operation

@@ -146,9 +146,7 @@ class RegionFinder:
         return found
 
     def _in_conditions(self) -> set[Node]:
-        """The nodes written in the condition of a loop, where readers look for them, except reductions in loops that
-        are compiled as a whole.
-        """
+        """The nodes written in a loop's condition, as readers expect; not reductions in loops compiled as a whole."""
         found: set[Node] = set()
         loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
         stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
@@ -237,9 +235,7 @@ class RegionFinder:
         return True
 
     def _siblings(self, node: Node, loop: tuple[int, ...], stage: int, joined: list[FusedRegion]) -> list[FusedRegion]:
-        """A region of other reductions along the same lines that shares an input with the reduction and the regions
-        that it joins; regions of one stage do not depend on each other.
-        """
+        """A region of other reductions along the same lines with a common input; none of a stage needs another."""
         alike = self.siblings.setdefault((loop, reduced_axes(node), node.region, stage), [])
         others = dict.fromkeys(self.region_of[other] for other in alike)
         alike.append(node)
@@ -287,9 +283,7 @@ class RegionFinder:
         return region.loop == loop and region.at[source] == at
 
     def _is_shorter(self, source: Node, loop: tuple[int, ...]) -> bool:
-        """Whether a source belongs to a region over fewer elements. Such a region comes before the longer ones of its
-        stage and so depends on none of them: whatever it reads from the same stage is shorter still.
-        """
+        """Whether a source is of a region over fewer elements, which comes before the longer ones of its stage."""
         region = self.region_of.get(source)
         return region is not None and prod(region.loop) < prod(loop)
 

@@ -100,9 +100,7 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
 
 
 def _wraps(source: Node, node: Node) -> bool:
-    """Return whether storing a value converts it as ``node`` does. NumPy stores no number in signed integers that they
-    cannot hold, unlike the elements of an array.
-    """
+    """Return whether storing a value converts it as ``node`` does: NumPy stores no number that does not fit."""
     if node.ndim or not node.type.is_integral or source.type is PRED:
         return True
     return source.type.is_integral and not node.type.is_signed and not source.is_python_int

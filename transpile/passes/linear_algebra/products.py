@@ -88,9 +88,7 @@ def _back(node: Node) -> Axes | None:
 
 
 def _group(product: Node, users: Users) -> set[Node]:
-    """The product and the arithmetic on it, if it is read from outside only by transposes or by sums over all elements;
-    else nothing.
-    """
+    """The product and arithmetic on it, if only transposes or sums over all elements read it from outside."""
     group = {product}
     waiting = [product]
     while waiting:

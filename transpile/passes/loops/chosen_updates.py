@@ -50,9 +50,7 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:
-    """Return the updates that make an array of an old one, and what they compute of earlier ones, operands first; none
-    if it is not made so, or if something else reads it.
-    """
+    """Return the updates that make an array of an old one, and what they compute of earlier ones; or none."""
     updates: set[Node] = set()
     array = new
     while array is not old:

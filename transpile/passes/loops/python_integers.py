@@ -140,9 +140,7 @@ class _Integers:
         return rule(*given) if rule is not None and is_number and None not in given else None
 
     def _find_bounds(self) -> None:
-        """Narrow the intervals of integers in loops. They hold from the start, when each is that of its type, and so
-        they do after each round.
-        """
+        """Narrow the intervals of integers in loops; they hold at the start, and so after each round."""
         nodes = [node for node in self.live if _is_integer(node) and not node.is_python_int and not node.is_literal]
         for _ in range(_NARROWINGS):
             for node in nodes:

@@ -102,9 +102,7 @@ def _best(function: Function, left_out: set[Node]) -> Alike | None:
 
 
 def _lists_numbers(found: Alike, work: int, known: set[Node]) -> bool:
-    """Whether a call would list more values than it saves operations, none of which is an argument, a result or a
-    result of another call, which the author would know.
-    """
+    """Whether a call would list more values than it saves operations, none of which the author would know."""
     values = [column[0] for column in (*found.inputs, *found.outputs)]
     is_anonymous = all(node not in known and node.opcode != "item" for node in values)
     return is_anonymous and len(values) > max(_MOST_VALUES, work)
@@ -190,10 +188,7 @@ def _leading_on(copies: Copies) -> set[Row]:
 
 
 def _before(copies: Copies, row: Row) -> Node | None:
-    """The node that corresponds to a row in an imaginary copy before the first one.
-
-    It is found by following the inputs that the first copy has in place of results of a previous one.
-    """
+    """The node for a row in an imaginary copy before the first, by the inputs in place of previous results."""
     kinds = copies.around.kinds
     waiting = [
         (outer, inner)

@@ -114,9 +114,7 @@ class Copies(Rows[Node]):
     # -- restricting copies to what can be a call
 
     def _settle(self) -> bool:
-        """Remove rows that are not alike in all copies, or that depend through outside nodes on their own copy; tell
-        whether anything is left.
-        """
+        """Remove rows that are not alike, or depend through others on their own copy; tell whether any are left."""
         for _ in range(_MOST_SWEEPS):
             left_out = self.differing() | self._entangled() | self._torn()
             left_out = left_out or self._cheaper_outside()
@@ -162,9 +160,7 @@ class Copies(Rows[Node]):
         return found
 
     def _cheaper_outside(self) -> set[int]:
-        """The rows that only code outside their copy reads, and that are computed only from other outputs of the copy.
-        As results of a call they would take a line per copy anyway.
-        """
+        """The rows that only outside code reads, computed from other outputs of the copy: a line per copy anyway."""
         outputs = set(self.outputs(self.around.readers))
         return {
             number

@@ -53,9 +53,7 @@ class Surroundings:
         return self._numbers.setdefault(value, len(self._numbers))
 
     def _refined(self, known: dict[Node, int]) -> dict[Node, int]:
-        """Refined class numbers that also distinguish the classes of operands and users; a node that is alone in its
-        class keeps its number.
-        """
+        """Class numbers refined by those of operands and users; a node alone in its class keeps its number."""
         found: dict[Node, int] = {}
         counts = Counter(known.values())
         for node in self.order:
@@ -126,9 +124,7 @@ class Surroundings:
 
 
 def _with_unread_results(graph: Graph, order: Sequence[Node]) -> list[Node]:
-    """The nodes, together with the unread results of a call, after it, that are read of other calls of the same
-    function: the last layer's gradient may be one that nothing needs.
-    """
+    """The nodes, with the unread results of a call that are read of other calls, as the last layer's gradient."""
     read: dict[Function, set[int]] = {}
     own: dict[Node, set[int]] = {}
     for node in order:

@@ -246,9 +246,7 @@ def _by_function(computation: Computation, chains: CallChains, numbers: Numbers)
 def _calls(
     chain: tuple[int, ...], is_gradient: bool, chains: CallChains, numbers: Numbers
 ) -> Iterator[tuple[_Traced, int, int]]:
-    """The functions that a chain of frames passes through, each at its outermost call: the caller's frame, and the
-    number that identifies the source locations inside the call.
-    """
+    """The functions that a chain of frames passes through, each at its outermost call: its frame, and its number."""
     seen: set[_Traced] = set()
     for k in range(1, len(chain)):
         frame = chains.frames[chain[k] - 1]

@@ -537,9 +537,7 @@ def _cipher(graph: Graph, live: LiveNodes, second: Node) -> _Cipher | None:
 
 
 def _of_small_word(word: Node, rotation: int) -> Bindings | None:
-    """Return the match of a round whose rotated bits are known to be 0, as in the first round of small counts;
-    or None.
-    """
+    """Return the match of a round whose rotated bits are 0, as in the first round of small counts; or None."""
     found = pattern(f"xor(x, or_(shift_left(y, {rotation}), 0))").match(word)
     within = found["y"].interval if found is not None else None
     return found if within is not None and 0 <= within[0] <= within[1] < 1 << (32 - rotation) else None

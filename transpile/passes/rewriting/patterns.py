@@ -145,9 +145,7 @@ class _Operation:
                     yield from _bind(self.name, node, found)
 
     def _with_parameters(self, node: Node, bound: Bindings) -> Bindings | None:
-        """Return the bindings with those of parameters, or None: a value as in ``direction="LT"``, or a name that is
-        bound. A missing parameter is None.
-        """
+        """Return the bindings with parameters, by a value or a bound name; a missing one is None. None if unequal."""
         for keyword, wanted in self.keywords:
             value = node.parameters.get(keyword)
             if not isinstance(wanted, _Name):

@@ -337,9 +337,7 @@ def _resolved(place: Place) -> Place:
 
 
 def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
-    """Return the scan of the outermost level's arrays, in order, after arrays of one number; None if the combination is
-    unknown, or a library has a function for it.
-    """
+    """Return the scan of the outermost arrays after those of one number; None if unknown, or a library's."""
     level = levels[0]
     read = sorted(level.pairs, key=place.__getitem__)
     growing = growing_numbers([level.numbers for level in levels], read[0].array_shape.dimensions)

@@ -169,9 +169,7 @@ _Branches = list[tuple[Computation, Lowered]]
 
 
 def _chosen_at_once(which: Node, branches: _Branches) -> tuple[Node, _Branches]:
-    """Return the branch index and the branches, with conditionals that only compute the index folded into it: JAX
-    writes these for the index of a platform. No branch is duplicated.
-    """
+    """Return the branch index and branches, with conditionals that only compute the index folded into it."""
     while which.opcode == "item" and which.operands[0].opcode == "conditional":
         chosen, index = which.operands[0], which.parameters["index"]
         numbers = [branch.results[index] for branch in chosen.parameters["branches"]]

@@ -142,9 +142,7 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
 
 
 def _same_integers(lowering: FunctionLowering, node: Node, element_type: ElementType) -> Node | None:
-    """Return a node with the same integers that is closer to the wanted type, or None: positions in that type, or the
-    source of a conversion whose type holds all values of the source.
-    """
+    """Return a node of the same integers nearer to the wanted type, or None: a conversion's source, positions."""
     if not all(each.is_integral and each.bits >= 32 for each in (node.type, element_type)):
         return None
     if node.opcode == "arange" and node.interval is not None and fits(node.interval, element_type):

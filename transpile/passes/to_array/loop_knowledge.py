@@ -164,9 +164,7 @@ class Knowledge:
         return True
 
     def _assume_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Assume that non-negative integers stay non-negative, as positions in arrays do that a loop fills until its
-        condition fails, and that they stay below the limit of the condition. Return whether there are any.
-        """
+        """Assume that non-negative integers, as positions, stay so and below the condition's limit; tell of any."""
         if not self.may_grow:
             return False
         self.may_grow = False

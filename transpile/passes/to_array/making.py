@@ -65,9 +65,7 @@ class ValueMaker:
         return self.graph.add(opcode, nodes, element_type=element_type, interval=interval, **parameters)
 
     def _strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return operands with Python ints as typed scalars, unless another operand determines the dtype of the result;
-        functions of the prelude read the dtype of each.
-        """
+        """Return operands with Python ints as typed scalars, unless another operand determines the dtype."""
         typed = nodes[1:] if opcode == "select" else nodes
         if opcode != "prelude" and any(not node.is_python_int and not node.is_literal for node in typed):
             return nodes

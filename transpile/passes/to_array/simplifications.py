@@ -227,9 +227,7 @@ def _simpler_opposite(lowering: FunctionLowering, instruction: Instruction, oper
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Return a simpler remainder, or None: by 1 or -1 it is 0, and a smaller non-negative integer is its own. Negative
-    integers are left for a correction, as in ``(i - 1) % n``.
-    """
+    """Return a simpler remainder, or None: 0 by 1 or -1, a smaller non-negative integer itself."""
     divisor = literal_of(b)
     if divisor is None or divisor.dtype.kind not in "iu":
         return None

@@ -87,9 +87,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
-    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None. Elements behind
-    the last whole block are cut off, where arrays are in memory.
-    """
+    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None."""
     reduction = reduction_name(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
