@@ -205,6 +205,24 @@ CARRIED = {
     "from a bound": (number, lambda i, x, k, _: k >= i, "updated[i:] = 7"),
     "of the array": (lambda i, x, a: x * 2 + i, lambda i, x, k, _: k > i, "updated[i + 1 :] = updated[i + 1 :] * 2 +"),
     "of another": (lambda i, x, a: jnp.tile(a[1], 6), lambda i, x, k, _: k < i, "updated[:i] = tiled[:i]"),
+    "multiples": (number, lambda i, x, k, _: k % i == 0, "updated[::i] = 7"),
+    "multiples from a square": (number, lambda i, x, k, _: (k >= i * i) & (k % i == 0), "updated[i * i :: i] = 7"),
+    "multiples from a multiple": (
+        number,
+        lambda i, x, k, _: (k >= 2 * i) & (k % i == 0),
+        "updated[2 * i + 2 :: i + 1] = 7",
+    ),
+    "multiples below": (number, lambda i, x, k, _: (k < i + 20) & (k % i == 0), "updated[: i + 21 : i + 1] = 7"),
+    "a bound that runs over": (
+        number,
+        lambda i, x, k, _: (k >= i * 9) & (k % i == 0),
+        "updated[9 * i + 9 :: i + 1] = 7",
+    ),
+    "if true": (
+        number,
+        lambda i, x, k, _: (x[i] > 0) & (k >= i) & (k % i == 0),
+        "updated[i : 30 if updated[i] > 0 else 0 : i] = 7",
+    ),
     "below if true": (
         number,
         lambda i, x, k, _: (k < i + 9) & (x[i] > 0),
@@ -232,8 +250,16 @@ def assert_all(text, program):
 
 
 NOT_CARRIED = {
+    "the other side": (number, lambda i, x, k, _: ~(k % i == 0), 1),
+    "the rest of a quotient": (number, lambda i, x, k, _: k % i == 1, 2),
+    "no multiples": (number, lambda i, x, k, _: k % i != 0, 1),
+    "from no multiple": (number, lambda i, x, k, _: (k >= i + 1) & (k % i == 0), 1),
+    "of none": (number, lambda i, x, k, _: k % i == 0, 0),  # the counter begins at 0
+    "of what is read": (number, lambda i, x, k, b: k % jnp.abs(b[i]) == 0, 1),
+    "by each other": (number, lambda i, x, k, _: (k % i == 0) & (k % (i + 1) == 0), 1),
     "two truths": (number, lambda i, x, k, _: (x[i] > 0) & (a_second(x) > 0) & (k < i), 1),
     "an array if true": (lambda i, x, a: x + 1, lambda i, x, k, _: (x[i] > 0) & (k < i), 1),
+    "truths of elements": (number, lambda i, x, k, _: (x > 0) & (k % i == 0), 1),
 }
 
 

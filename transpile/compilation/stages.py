@@ -31,7 +31,7 @@ from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
 from ..passes.loops.chosen_updates import chosen_updates
 from ..passes.loops.guarded_places import guarded_places
-from ..passes.loops.interval_masks import interval_masks
+from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
 from ..passes.loops.python_integers import python_integers
 from ..passes.loops.whole_rows import whole_rows
@@ -358,6 +358,7 @@ STAGES: tuple[Stage, ...] = (
     _over_functions(added_parts, _writes_slices),
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),
+    _over_functions(multiples, _writes_kernels_of_whole_arrays),
     Stage("whole_functions", ARRAY, ARRAY, _compile_whole, _compiles_whole),
     Stage("scatter_loops", ARRAY, ARRAY, _scatter_in_loops, _scatters_in_one_thread),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),

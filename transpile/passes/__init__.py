@@ -29,8 +29,8 @@ _PASSES = """
     indexing.reshapes shapes.gradients shapes.grids linear_algebra.kroneckers reductions.trapezoids
     statistics.pool_gradients reductions.pools indexing.take_or_fill indexing.rows indexing.indices
     indexing.counted_places indexing.constant_places shapes.ranges shapes.aranges constants.constants
-    indexing.triangle_places shapes.tilings.repeated_positions shapes.ranges.tables
-    algebra.masks algebra.promotions loops.own_arrays
+    indexing.triangle_places shapes.tilings.repeated_positions shapes.ranges.tables reductions.strides
+    indexing.compactions algebra.masks algebra.promotions loops.own_arrays
 """
 
 

@@ -3,11 +3,14 @@
 JAX has no shapes that depend on a counter, so programs mask what lies outside. What a mask selects may be summed,
 multiplied or stored; what it does not select is read nowhere, so that NaN and infinity there do nothing. A product with
 a mask is none of this: ``0 * nan`` is NaN.
+
+Multiples of a counter are a slice, too: ``np.where(np.arange(n) % j == 0, 0, x)``, in place of x, is ``x[::j] = 0``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ...array.affine import affine, integer_value
@@ -30,19 +33,34 @@ _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The positions along the last axis that a ``mask`` selects, from ``start`` to ``stop``; None is the axis' own."""
+    """The positions along the last axis that a ``mask`` selects: a slice from ``start`` to ``stop`` by ``step``. None
+    is the start or end of the axis, or step 1.
+    """
 
     mask: Node
     start: Node | None
     stop: Node | None
+    step: Node | None = None
 
 
 def interval_masks(function: Function, supports: Support) -> None:
     """Restrict sums, products and stores to the positions that a mask selects."""
+    _cut(function, supports, ("sum", "prod", "matmul", "setitem", "select"), _Cut.rewritten)
+
+
+def multiples(function: Function, supports: Support) -> None:
+    """Store a number only at the multiples of a counter, where the loops of kernels would visit all positions."""
+    _cut(function, supports, ("select",), _Cut.at_multiples)
+
+
+def _cut(
+    function: Function, supports: Support, opcodes: tuple[str, ...], rule: Callable[[_Cut, Node], Node | None]
+) -> None:
+    """Rewrite the nodes of some opcodes, and let loops own the carries that are then updated in place."""
     if not supports.features.arrays_are_mutable:
         return
     cut = _Cut(function.graph, live_nodes(function), supports)
-    rewrite(function, ("sum", "prod", "matmul", "setitem", "select"), cut.rewritten, supports)
+    rewrite(function, opcodes, partial(rule, cut), supports)
     if cut.has_carried:
         own_arrays(function, supports)
 
@@ -100,6 +118,12 @@ class _Cut:
             return None
         return self._indexed("setitem", (x, self._part(new, stretch), *places), index[:-1], stretch)
 
+    def at_multiples(self, node: Node) -> Node | None:
+        """Return a carried array with a number stored at the multiples of a counter, or None."""
+        is_number = node.ndim == 1 and not node.operands[1].ndim
+        stretch = self._interval(node.operands[0]) if is_number else None
+        return self._carried(node) if stretch is not None and stretch.step is not None else None
+
     def _carried(self, node: Node) -> Node | None:
         """Return the store for ``x = np.where(mask, new, x)`` of a carried ``x`` that has no other use, or None."""
         mask, new, old = node.operands
@@ -153,40 +177,55 @@ class _Cut:
         return self._indexed("getitem", (node,), (FULL,) * (node.ndim - 1), stretch)
 
     def _indexed(self, opcode: str, operands: Sequence[Node], index: Sequence[Any], stretch: Stretch) -> Node:
-        """Return ``x[.., start:stop]``, or an update of it."""
+        """Return ``x[.., start:stop:step]``, or an update of it."""
         given, bounds = list(operands), []
-        for bound in (stretch.start, stretch.stop):
+        for bound in (stretch.start, stretch.stop, stretch.step):
             bounds.append(Slot(len(given)) if bound is not None else None)
             given += [bound] if bound is not None else []
-        return self.graph.add(opcode, tuple(given), index=(*index, (*bounds, None)))
+        return self.graph.add(opcode, tuple(given), index=(*index, tuple(bounds)))
 
     # -- intervals
 
     def _interval(self, mask: Node) -> Stretch | None:
-        """Return the positions along the last axis that a mask selects; None unless an interval."""
-        starts, stops, truths = list[Node](), list[Node](), list[Node]()
+        """Return the positions along the last axis that a mask selects; None unless an interval or multiples."""
+        starts, stops, steps, truths = list[Node](), list[Node](), list[Node](), list[Node]()
         for part in conjuncts(mask):
             if not part.ndim:
                 truths.append(part)
+            elif (step := self._step(part)) is not None:
+                steps.append(step)
             elif (bound := self._bounded(part)) is not None:
                 (stops if bound[0] else starts).append(bound[1])
             else:
                 return None
-        if max(map(len, (starts, stops, truths))) > 1 or not starts + stops:
+        if max(map(len, (starts, stops, steps, truths))) > 1 or not starts + stops + steps:
             return None
-        start, stop, truth = (each[0] if each else None for each in (starts, stops, truths))
+        start, stop, step, truth = (each[0] if each else None for each in (starts, stops, steps, truths))
+        if step is not None and start is not None and not _is_multiple(start, step):
+            return None
         if truth is not None:
             is_count = stop is None or stop.is_python_int
             if not is_count or not self.supports.features.elements_are_numbers or not mask.region.is_in_loop:
                 return None
             stop = self._if_true(truth, stop, mask)
-        return Stretch(mask, start, stop)
+        return Stretch(mask, start, stop, step)
 
     def _if_true(self, truth: Node, stop: Node | None, mask: Node) -> Node:
         """Return the end of an interval that is empty if a condition is false."""
         end = self.graph.integer(mask.shape[-1]) if stop is None else stop
         interval = None if end.interval is None else (0, end.interval[1])
         return self.graph.add("select", (truth, end, self.graph.integer(0)), interval=interval)
+
+    def _step(self, mask: Node) -> Node | None:
+        """Return the divisor, at least 1, whose multiples a mask selects, or None."""
+        if mask.opcode != "compare" or mask.ndim != 1 or mask.parameters["direction"] != "EQ":
+            return None
+        rest, zero = mask.operands
+        if rest.opcode not in ("remainder", "modulo") or integer_value(zero) != 0:
+            return None
+        counted, step = rest.operands
+        is_count = step.is_python_int and step.interval is not None and step.interval[0] >= 1
+        return step if _is_positions(counted) and is_count and integer_value(step) is None else None
 
     def _bounded(self, mask: Node) -> tuple[bool, Node] | None:
         """Return the bound that a mask compares positions with, and whether it is an upper bound; or None."""
@@ -222,6 +261,17 @@ class _Cut:
 
 def _is_positions(node: Node) -> bool:
     return node.opcode == "arange" and node.parameters.keys() == {"stop"}
+
+
+def _is_multiple(number: Node, of: Node) -> bool:
+    """Return whether a Python int is a multiple of another for all values of both."""
+    terms, constant = affine(number)
+    if not constant and all(term.opcode == "multiply" and of in term.operands for term in terms):
+        return True
+    others, other = affine(of)
+    pairs = [(terms[term], others[term]) for term in terms if term in others] + [(constant, other)] * bool(other)
+    is_alike = terms.keys() == others.keys() and (other or not constant)
+    return bool(is_alike) and len({divmod(a, b) for a, b in pairs}) == 1 and not pairs[0][0] % pairs[0][1]
 
 
 def _has_arrays(node: Node) -> bool:
