@@ -94,7 +94,9 @@ def compares(node: Node) -> bool:
 
 
 def converts(node: Node) -> bool:
-    """Return whether a conversion is supported. Floats to integers would saturate, as ``to_int`` does."""
+    """Return whether a conversion is supported. From floats to integers it would saturate: the prelude's ``to_int``
+    does that.
+    """
     source, result = node.operands[0].type, node.type
     if source.is_complex:
         return result.is_complex
@@ -130,7 +132,9 @@ def selects(node: Node) -> bool:
 
 
 def divides(node: Node) -> bool:
-    """Return whether a node divides floats or non-negative integers: the rounding of others depends on the language."""
+    """Return whether a node divides floats or non-negative integers: for negative ones, the rounding depends on the
+    language.
+    """
     interval = node.operands[0].interval
     no_sign = not node.type.is_signed or (interval is not None and interval[0] >= 0)
     return has_one_type(node) and (not node.type.is_integral or no_sign)

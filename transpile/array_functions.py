@@ -26,7 +26,9 @@ _SCALARS = (bool, int, float, complex)
 
 
 def decorator(name: str) -> Callable[..., Any] | None:
-    """Return the decorator of a target by its Python name (``array_api`` for ``array-api``); None if there is none."""
+    """Return the decorator of a target by its Python name (``array_api`` for ``array-api``); None if there is no such
+    target.
+    """
     wanted = name.replace("_", "-")
     if not name.isidentifier() or wanted not in target_names():
         return None
@@ -140,7 +142,9 @@ class ArrayFunction:
         return f"<{name} for {self.target.title}, traced for {count} shape{'s' * (count != 1)}>"
 
     def _repr_markdown_(self) -> str:
-        """Return Markdown for notebooks: the source that was emitted last, highlighted, or at first the name."""
+        """Return the Markdown for notebooks: the source that was emitted last, highlighted, or the name before the
+        first call.
+        """
         traced = list(self._traced.values())
         return traced[-1].generated._repr_markdown_() if traced else f"`{self!r}`"
 
@@ -174,7 +178,9 @@ class ArrayFunction:
         return _Traced(generated, main, _by_parameter(main, arguments.values()), tuple(dtypes), *trees)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], definition: Any) -> Any:
-        """Return (args, kwargs) without the static arguments. Raises ``UsageError`` (XP722) if these are unknown."""
+        """Return (args, kwargs) without the static arguments. Raises ``UsageError`` (XP722) if it is unknown which are
+        static.
+        """
         positions, names = self._util.tree_unflatten(definition, range(definition.num_leaves))
         if len(args) != len(positions):
             args = tuple(value for place, value in enumerate(args) if place not in self._static_places)
@@ -209,7 +215,9 @@ def _leaves(util: Any, results: Any) -> list[Any]:
 
 
 def _example(leaf: Any) -> Any:
-    """Return the abstract value to trace for an argument. Raises ``UsageError`` (XP722) if its sizes are unknown."""
+    """Return the abstract value that JAX traces for an argument. Raises ``UsageError`` (XP722) if its sizes are
+    unknown.
+    """
     jax = required_jax()
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         if any(map(np.isnan, leaf.shape)):  # of Dask's arrays

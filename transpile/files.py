@@ -25,7 +25,9 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file. Raises :class:`UsageError` (``XP401``) if it cannot be read or is not UTF-8."""
+    """Return the content of a text file. Raises :class:`UsageError` (``XP401``) if it cannot be read or is not
+    UTF-8.
+    """
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:

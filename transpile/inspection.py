@@ -36,7 +36,10 @@ FFT_FLOPS = 5  # times n log2 n
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The facts about a module; sizes in bytes. ``uncounted_loops``, of unknown trip count, count once in sums."""
+    """The facts about a module; sizes in bytes.
+
+    ``peak_memory`` includes the parameters. ``uncounted_loops`` have an unknown trip count and count once in the sums.
+    """
 
     parameters: tuple[tuple[str, Shape], ...]
     result: Shape
@@ -146,7 +149,9 @@ def byte_size(shape: Shape) -> int:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """Return the trip count of a while loop, from XLA's note or a counter with constant bounds; None if unknown."""
+    """Return the trip count of a while loop, from XLA's note or from a counter with constant bounds; None if
+    unknown.
+    """
     config = loop.attributes.get("backend_config")
     if isinstance(config, Raw):
         noted = re.search(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"?(\d+)', config.text)
@@ -156,7 +161,9 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def _counted(loop: Instruction) -> int | None:
-    """Return the trip count of ``for (i = start; i < limit; i += step)`` that carries a tuple; None for other loops."""
+    """Return the trip count of ``for (i = start; i < limit; i += step)`` in a loop whose carry is a tuple; None for
+    other loops.
+    """
     test, body, start = loop["condition"].root, loop["body"].root, loop.operands[0]
     if test.opcode != "compare" or test["direction"] != "LT" or body.opcode != "tuple" or start.opcode != "tuple":
         return None
@@ -333,7 +340,9 @@ def _peak_memory(computation: Computation, costs: _Costs) -> int:
 
 
 def _owners(instruction: Instruction, owners: Mapping[Instruction, frozenset[Instruction]]) -> frozenset[Instruction]:
-    """Return the instructions that own the memory of a value: itself, or those of operands that it is a view of."""
+    """Return the instructions that own the memory of a value: itself, or the owners of the operands that it is a view
+    of.
+    """
     if instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "tuple":
         return owners[instruction.operands[0].operands[instruction["index"]]]
     if instruction.opcode in VIEWS:

@@ -94,7 +94,10 @@ def _option(default: Any, group: str, help: str, choices: tuple[str, ...] = (), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """A user's choices for one emission. ``debug`` is no setting: it verifies the program after every stage."""
+    """The choices of a user for one emission, beside the program and the target.
+
+    ``debug`` is not a setting: it verifies the program after every stage.
+    """
 
     style: str = _option(
         READABLE,
@@ -248,7 +251,9 @@ def chosen_word(keyword: str, value: bool | str) -> str:
 
 
 def checked_words(keyword: str, value: object) -> tuple[str, ...]:
-    """Return the words of an option that takes several. Raises UsageError (XP416) if it is no sequence of words."""
+    """Return the words of an option that takes several. Raises UsageError (XP416) if the value is not a sequence of
+    words.
+    """
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(word, str) for word in value):
         hint = f"{keyword}=({value!r},)" if isinstance(value, str) else f'{keyword}=("..",)'
         raise UsageError(Diagnostic("XP416", f"{keyword}: expected several words, not {value!r}", hint=hint))

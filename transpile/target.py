@@ -153,7 +153,9 @@ class Kernels:
         return self.fuses(node) or self.reduces(node) or self.runs(node)
 
     def at_any_size(self) -> Kernels:
-        """Return the kernels of a program with free sizes: those for large arrays, without rewrites for these."""
+        """Return the kernels of a program with free sizes: those for large arrays, without rewrites for large arrays
+        only.
+        """
         pays = self.pays
         settings: dict[str, Any] = {"pays": lambda nodes, saved, _: pays(nodes, saved, True), "leaves": _does_nothing}
         return replace(self, **settings, **(self.any_size or {}))
@@ -365,7 +367,9 @@ def target_names() -> list[str]:
 
 
 def require_targets(names: Sequence[str]) -> Sequence[str]:
-    """Return the names if each is an installed target. Raises ``UsageError`` (XP406) if not, or without any."""
+    """Return the names if each is an installed target. Raises ``UsageError`` (XP406) if one is not, or there are
+    none.
+    """
     if names and all(_own_target(name) is not None for name in names):
         return names
     known = target_names()

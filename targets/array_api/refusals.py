@@ -1,4 +1,7 @@
-"""The operations of the Python array API standard, version 2024.12, with the reasons for the others."""
+"""The operations that the array API standard supports, with the reasons for the others.
+
+Source: Python array API standard, version 2024.12.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ def refuses(node: Node) -> str | None:
 
 
 def refuses_function(function: Function) -> str | None:
-    """Return why a function cannot be written, or None: some argument must be an array, for the namespace."""
+    """Return why a function cannot be written, or None: one of its arguments must be an array, which gives the
+    namespace.
+    """
     has_array = any(not node.is_python_int for node in function.parameters)
     return None if has_array else "no argument says which library it is computed with"
 
@@ -67,7 +72,9 @@ def _logical_shift(node: Node) -> str | None:
 
 
 def _quotient(node: Node) -> str | None:
-    """Return a reason if the divisor of integers may be 0. That ``//`` rounds down makes no difference here."""
+    """Return a reason if the divisor of integers may be 0. ``//`` rounds down, but only quotients for which that makes
+    no difference get here.
+    """
     if not node.type.is_integral or node.is_python_int:
         return _mixes(node)
     bounds = node.operands[1].interval
@@ -99,7 +106,9 @@ def _of_reals(node: Node) -> str | None:
 
 
 def _einsum(node: Node) -> str | None:
-    """Return a reason unless ``products.einsum`` computes it: two arrays, each letter in two of three parts."""
+    """Return a reason unless the prelude's ``products.einsum`` computes it: two arrays, each letter in two of the three
+    parts.
+    """
     given, result = node.parameters["subscripts"].split("->")
     parts = (*given.split(","), result)
     is_plain = len(parts) == 3 and all(len(set(part)) == len(part) for part in parts)

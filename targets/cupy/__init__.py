@@ -42,7 +42,9 @@ def on_device(array: Any) -> Any:
 
 
 def _missing() -> str:
-    """Return what prevents CuPy from running here, or "". "" also if CuPy is not installed: then without twin."""
+    """Return what prevents CuPy from running here, or "". "" also if CuPy is not installed: then there is no twin
+    either.
+    """
     try:
         return "" if import_module("cupy").cuda.runtime.getDeviceCount() else "no GPU"
     except ImportError:

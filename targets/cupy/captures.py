@@ -36,14 +36,18 @@ def cannot_be_captured(node: Node) -> str | None:
 
 
 def captured_product(node: Node) -> OwnCall | None:
-    """Return the call of ``gemm`` or ``contract`` for a product of floats, as CuPy's own calls refuse captures."""
+    """Return the call of ``gemm`` or ``contract`` for a product of floats, since CuPy's own calls of cuBLAS refuse
+    captures.
+    """
     if node.opcode not in _PRODUCTS or len(node.operands) != 2 or not _goes_by_gemm(node):
         return None
     return product_by_gemm(node)
 
 
 def _product(node: Node) -> str | None:
-    """Return a reason unless a product is captured: by ``gemm``, or of integers, which CuPy's kernels multiply."""
+    """Return a reason unless a product is captured: by ``gemm``, or of integers, which CuPy multiplies in its own
+    kernels.
+    """
     return None if _is_of_integers(node) or captured_product(node) is not None else BLAS
 
 
@@ -66,13 +70,17 @@ def _joined(node: Node) -> str | None:
 
 
 def _scan(node: Node) -> str | None:
-    """Return a reason for a scan of more than 8 steps: stacked results are joined by an array of their addresses."""
+    """Return a reason for a scan of more than 8 steps: its stacked results are joined by an array of their
+    addresses.
+    """
     axis = node.parameters["keywords"].get("axis", 0)
     return ADDRESSES if node.operands[0].shape[axis] > 8 else None
 
 
 def _scatter(node: Node) -> str | None:
-    """Return a reason for a scatter by a combiner of its own: the host asks after each round whether to go on."""
+    """Return a reason for a scatter with the program's own combiner: the host asks after each round whether to
+    go on.
+    """
     return WAIT if any(isinstance(argument, Function) for argument in node.parameters["arguments"]) else None
 
 

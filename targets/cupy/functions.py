@@ -1,4 +1,7 @@
-"""The functions of CuPy's prelude where CuPy 14.2 (its ufunc tables and loops) and HLO differ."""
+"""Operations for which CuPy and HLO differ: the functions of CuPy's prelude that replace them.
+
+Source: CuPy 14.2, its ufunc tables and the bodies of their loops.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def _shift(function: str) -> Rule:
 
 
 def _place(function: str) -> Rule:
-    """Return the rule of an arg-reduction: CuPy's choice among NaN depends on threads, and it has no bfloat16."""
+    """Return the rule of an arg-reduction, which calls ``function`` for floats: which of several NaN CuPy finds depends
+    on the order of its threads, and it has no bfloat16.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         if not node.operands[0].type.is_floating:
@@ -43,7 +48,9 @@ def _place(function: str) -> Rule:
 
 
 def _running(opcode: str, narrow_only: bool = False) -> Rule:
-    """Return the rule of a cumulative ufunc: CuPy has no ``accumulate`` of extremes, and no bfloat16 sums."""
+    """Return the rule of a cumulative ufunc: CuPy's ``maximum`` and ``minimum`` have no ``accumulate``, and its
+    cumulative sums and products have no bfloat16.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         if narrow_only and node.type.name not in _NARROW:
@@ -158,7 +165,9 @@ def copied_product(node: Node) -> OwnCall | None:
 
 
 def _of_one_matrix(node: Node) -> OwnCall | None:
-    """Return ``tensordot`` for a batch times a matrix; None for a single number, which CuPy sums differently."""
+    """Return ``tensordot`` for a batch times one matrix, which is one product of all rows; None for a single number,
+    which CuPy sums in another way.
+    """
     a, b = node.operands
     if b.ndim > 2 or _is_turned(a) or node.type.is_integral or prod(node.shape) == 1:
         return None
@@ -171,7 +180,9 @@ def _is_turned(node: Node) -> bool:
 
 
 def _pad(node: Node) -> OwnCall | None:
-    """Return a pad whose value is an array or an extension type: ``cp.pad`` takes numbers of the host."""
+    """Return the call of a pad whose value is an array or an extension type: ``cp.pad`` takes only numbers of
+    the host.
+    """
     filling = node.operands[1]
     if filling.is_literal and not filling.type.is_extension:
         return None
@@ -179,7 +190,9 @@ def _pad(node: Node) -> OwnCall | None:
 
 
 def _log_add_exp(node: Node) -> OwnCall | None:
-    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for infinities of one sign."""
+    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for two infinities of the
+    same sign.
+    """
     finite = any(operand.is_literal and isfinite(literal_value(operand)) for operand in node.operands)
     return None if finite else OwnCall("log_add_exp")
 
@@ -214,7 +227,9 @@ def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
 
 
 def _pool_gradient(node: Node) -> OwnCall | None:
-    """Return the call of a pool's gradient that selects by comparison and adds, in two kernels."""
+    """Return the call of a pool's gradient that selects by comparison and adds: one kernel finds the selected element
+    of each window, another writes the result.
+    """
     given = dict(node.parameters["keywords"])
     select = given.pop("select", Ufunc("greater-equal"))
     if set(given) - {"strides", "padding"} or select not in _STAYS or node.type.name not in _ORDERED:

@@ -1,4 +1,6 @@
-"""The operations that kernels of the style ``fast`` support: those for which C++ computes exactly what ``cp``."""
+"""The operations that kernels of the style ``fast`` support: those for which C++ computes exactly the same as
+``cp``.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ _REDUCTIONS = ReductionTable(_FLOATS | _INTEGERS, _PLACES, _WIDE)
 
 
 def parts(lines: Lines) -> int:
-    """Return how many blocks share a line, or a group of adjacent columns: several if it is long, or groups are few."""
+    """Return how many blocks share a line, or a group of adjacent columns: more than one if it is long, or if there are
+    few groups of columns.
+    """
     together = 1 if lines.are_rows else min(lines.count, _COLUMNS)
     elements, blocks = lines.length * together, -(-lines.count // together)
     is_few = not lines.are_rows and blocks < _MANY_BLOCKS
@@ -135,7 +139,9 @@ def _whole(lines: Lines) -> int:
 
 
 def _reduces_several(node: Node) -> bool:
-    """Return whether kernels reduce lines of unknown length: only if there are several, as CuPy divides one."""
+    """Return whether kernels reduce lines of unknown length: only if there are several, since CuPy divides a single
+    line.
+    """
     if not reduces(node):
         return False
     lines = Lines.of(node)
@@ -143,7 +149,9 @@ def _reduces_several(node: Node) -> bool:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of kernels in CUDA C++. It needs emission, so only modules with kernels import it."""
+    """Return the writer of kernels in CUDA C++. It depends on emission, so it is imported only if a module has
+    kernels.
+    """
     return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
 
 

@@ -9,7 +9,9 @@ _TYPES = frozenset("f16 bf16 f32".split())
 
 
 def _convolution(node: Node) -> OwnCall | None:
-    """Return the cuDNN call for a convolution of 2 or 3 spatial axes, 1 group, no negative padding; or None."""
+    """Return the cuDNN call that replaces a convolution, or None. It has two or three spatial axes, one group and no
+    negative padding.
+    """
     if node.opcode != "prelude" or node.parameters["function"] != "convolution":
         return None
     keywords = node.parameters["keywords"]

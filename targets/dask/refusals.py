@@ -1,4 +1,6 @@
-"""The calls that the Dask target refuses although dask.array has them, as they hide what chunks can share."""
+"""The calls that the Dask target refuses although dask.array has them, since they hide operations that chunks can
+share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The NumPy target, which supports everything: NumPy alone (ml_dtypes for narrow types), or with loops in Numba."""
+"""The NumPy target, which supports everything: with NumPy alone (ml_dtypes for narrow types), or with loops in
+Numba.
+"""
 
 from ...transpile.target import TEMPLATES, Target
 from .functions import own_function, readable_function

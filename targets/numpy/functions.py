@@ -64,7 +64,9 @@ def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
 
 
 def _counted_from_end(index: Node, size: int) -> Node | None:
-    """Return the integers from which an index is made by adding the size of the axis to negative ones; or None."""
+    """Return the integers from which an index is made by adding the size of the axis to negative ones; None for any
+    other index.
+    """
     if index.opcode != "select":
         return None
     which, moved, plain = index.operands
@@ -78,7 +80,9 @@ def _is_number(node: Node, number: int) -> bool:
 
 
 def _pool(node: Node) -> OwnCall | None:
-    """Return the compiled pool for windows along one or two axes not much longer than strides, or None."""
+    """Return the compiled pool for windows along one or two axes that are not much longer than their strides, or
+    None.
+    """
     keywords = node.parameters["keywords"]
     combine, window = node.parameters["arguments"][2:4]
     strides = keywords.get("strides", (1,) * len(window))
@@ -113,7 +117,9 @@ def _search(node: Node) -> OwnCall | None:
 
 
 def top_k_by_heap(node: Node) -> OwnCall | None:
-    """Return the call that selects the largest by a heap a row, of numbers of up to 32 bits and any size; or None."""
+    """Return the call that selects the largest with a heap for each row, for numbers of up to 32 bits; or None. It does
+    not ask for the size.
+    """
     (x,), (_, k, *_) = node.operands, node.parameters["arguments"]
     if x.type.name not in _NUMBERS or x.type.bits > 32 or 0 in x.shape or not k:
         return None

@@ -180,7 +180,9 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
 
 
 def _is_transposed(node: Node) -> bool:
-    """Return whether an operand is read against memory order: short loops wait for memory, NumPy orders best."""
+    """Return whether an operand is read against memory order: a loop of few operations waits for memory, where NumPy
+    chooses the best order.
+    """
     for operand in node.operands:
         axes = operand.parameters["axes"] if operand.opcode == "transpose" else ()
         moved = [axis for axis in axes if operand.operands[0].shape[axis] > 1]
@@ -194,7 +196,9 @@ _COSTS = {"sine": 4, "cosine": 4, "tan": 6, "cbrt": 3, "atan2": 2}
 
 
 def _cost_of_pieces(node: Node) -> int:
-    """Return how many arrays NumPy stores in the time that it saves by copying pieces along the last axis."""
+    """Return how many arrays NumPy stores in the time that it saves by copying the pieces of a concatenation along the
+    last axis, where a loop chooses the piece of each element.
+    """
     is_along_last = node.opcode == "concatenate" and node.parameters["axis"] == node.ndim - 1
     return len(node.operands) - 1 if is_along_last else 0
 
@@ -203,7 +207,9 @@ _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 
 def _is_slow_in_numpy(node: Node) -> bool:
-    """Return whether NumPy is slow for a node: running totals, extremes in columns, apart axes, narrow floats."""
+    """Return whether NumPy has no loop, or a slow one, for a node: for running totals, positions of extremes along
+    columns, axes that are not adjacent, and narrow floats.
+    """
     if runs(node):
         return True
     if _repeats_short_rows(node) and (node.opcode == "select" or prod(node.shape) >= _LEAST_OF_BOUNDS):
@@ -303,7 +309,9 @@ def stays_small(node: Node) -> bool:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of Numba kernels, imported only for kernels: it is above the targets in the contract."""
+    """Return the writer of Numba kernels, which is imported only where a module has kernels: it is above the targets in
+    the import contract.
+    """
     return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
 
 

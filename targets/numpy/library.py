@@ -42,7 +42,9 @@ def advice_on_kernels(kernels: str, processor: frozenset[str], environment: Mapp
 
 
 def advice_on_memory(libc: str, environment: Mapping[str, str]) -> str:
-    """Return how to keep freed memory; "" unless the C library gives each large array back when freed."""
+    """Return how to keep freed memory; "" unless the C library returns each large array to the system when it is
+    freed.
+    """
     if libc != "glibc" or any(name in environment for name in _ABOUT_MEMORY):
         return ""
     settings = " ".join(f"{name}={value}" for name, value in _KEEPS_MEMORY.items())

@@ -1,4 +1,6 @@
-"""The forms of operations in loops that Numba compiles: element-wise expressions and indices for library calls."""
+"""The forms of operations in loops that Numba compiles: element-wise expressions and indices in place of library
+calls.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def _product(graph: Graph, node: Node) -> Node | None:
 
 
 def _contraction(graph: Graph, node: Node) -> Node | None:
-    """Return a contraction as a sum of element-wise products if there are few terms, else as a matrix product."""
+    """Return a contraction along any axes as a sum of element-wise products if there are few terms, else as a matrix
+    product.
+    """
     text = subscripts(node)
     kinds = {each.element_type for each in (node, *node.operands)}
     if text is None or len(kinds) > 1 or node.type.name not in _SUMMED or 0 in (*node.shape, *node.operands[0].shape):
@@ -169,7 +173,9 @@ def _changed_part(graph: Graph, node: Node) -> Node | None:
 def _places(
     graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...], first: int
 ) -> tuple[tuple[object, ...], list[Node]] | None:
-    """Return the index of a part, and its clamped start along each sliced axis. Starts are operands from ``first``."""
+    """Return the index of a part, and its clamped start along each sliced axis. The starts are operands from slot
+    ``first``.
+    """
     index: list[object] = []
     places: list[Node] = []
     for start, size, whole in zip(starts, sizes, x.shape, strict=True):
@@ -186,7 +192,9 @@ def _places(
 
 
 def _convolution(graph: Graph, node: Node) -> Node | None:
-    """Return a small convolution along one or two axes as the prelude's, channels last, the kernel for correlation."""
+    """Return a convolution with few products along one or two axes as the prelude's, with channels last and the kernel
+    in its correlation order.
+    """
     x, kernel = node.operands
     keywords = dict(node.parameters["keywords"])
     kinds = {each.type.name for each in (node, *node.operands)}
@@ -231,7 +239,9 @@ def _joined(graph: Graph, node: Node) -> Node | None:
 
 
 def _chosen_bits(graph: Graph, node: Node) -> Node | None:
-    """Return a choice between ``x ^ y`` and ``x`` as ``x`` ^ a choice of ``y`` or 0, which LLVM computes at once."""
+    """Return a choice between ``x ^ y`` and ``x`` as ``x`` ^ a choice between ``y`` and 0: LLVM computes several rounds
+    of such a shift register at once.
+    """
     which, *choices = node.operands
     for k, other in enumerate(reversed(choices)):
         changed = choices[k]

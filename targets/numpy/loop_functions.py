@@ -62,7 +62,9 @@ def _combination(node: Node) -> OwnCall | None:
 def _scattered(
     node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc | None = None, *, from_end: bool = False
 ) -> OwnCall | None:
-    """Return a scatter along first axes, one update after the other, or None; indices may count ``from_end``."""
+    """Return a scatter along the first axes that applies updates one after the other, or None; negative indices may
+    count ``from_end``.
+    """
     if not all(isinstance(part, Slot) for part in (*index, value)):
         return None
     x, *given = (node.operands[part.index] for part in (Slot(0), value, *index))
@@ -110,7 +112,9 @@ def _top_k(node: Node) -> OwnCall | None:
 
 
 def _equations(function: str, rank: int = 2, most: int = _MOST_EQUATIONS) -> Rule:
-    """Return the rule of ``function`` for small matrices; LAPACK is faster for larger ones."""
+    """Return the rule of ``function`` for small matrices; LAPACK is faster for larger ones, and its call overhead
+    matters less.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         matrix = node.operands[0]
@@ -142,7 +146,9 @@ def _tridiagonal(node: Node) -> OwnCall | None:
 
 
 def _transform(node: Node) -> OwnCall | None:
-    """Return a short Fourier transform along one or two axes of small prime factors, slower as a call; or None."""
+    """Return a short Fourier transform along one or two axes whose lengths have small prime factors, for which a
+    library call takes longer; or None.
+    """
     kind, lengths = node.parameters["kind"], node.parameters["lengths"]
     (x,) = node.operands
     is_known = x.type.name in _TRANSFORMED and _has_elements(x) and all(map(_is_short, lengths))

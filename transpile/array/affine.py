@@ -59,7 +59,9 @@ def extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
 
 
 def _end(node: Node, greatest: bool) -> Affine:
-    """Return the greatest or the least value of a term: an affine sum of counters with ``bounds``, else a number."""
+    """Return the greatest or the least value of a term: an affine sum of other counters if its loop has ``bounds``,
+    else a number from its interval.
+    """
     loop = loop_of(node)
     if loop is None or loop.bounds is None:
         assert node.interval is not None

@@ -22,7 +22,10 @@ Memory = Any  # a node, or a pair: a call, and memory within the called function
 
 
 class Aliases:
-    """The sources of memory of each result of a program's functions; of immutable arrays, only the same object."""
+    """The sources of memory that each result of a program's functions may have.
+
+    For immutable arrays, only results that are the same object alias.
+    """
 
     def __init__(self, program: Program, features: Features) -> None:
         self._features = features
@@ -116,7 +119,9 @@ class Aliases:
         return _returnable_operands(whole), [node]
 
     def _of_call(self, call: Node, index: int) -> tuple[list[Node], list[Memory]]:
-        """Return the operands that a result of a call may alias, and the memory that it may have from within."""
+        """Return the operands that a result of the called function may alias, and the memory that it may have from
+        within the function.
+        """
         function: Function = call.parameters["function"]
         given = dict(zip(function.parameters, call.operands, strict=False))
         memory = self._results[function][function.flat_results[index]]
@@ -128,7 +133,9 @@ class Aliases:
         return self._features.elements_are_numbers and node.ndim == 0 and node.operation.is_light and is_view(node)
 
     def _is_of_others(self, memory: Memory) -> bool:
-        """Return whether memory is of an argument, a constant or a function of the user's, or cannot be written."""
+        """Return whether memory belongs to an argument, a constant or a function of the user's, or cannot be
+        written.
+        """
         while isinstance(memory, tuple):
             memory = memory[1]
         if not self._features.arrays_are_mutable:
@@ -138,7 +145,9 @@ class Aliases:
 
 
 def _are_apart(first: Node, second: Node) -> bool:
-    """Return whether two nodes are disjoint parts of one array: real and imaginary, or slices that are apart."""
+    """Return whether two nodes are disjoint parts of one array: its real and its imaginary part, or slices of which one
+    ends along some axis before the other begins.
+    """
     if {first.opcode, second.opcode} == {"real", "imag"}:
         return first.operands == second.operands
     whole = first.operands[0] if first.opcode == "getitem" else None
@@ -153,7 +162,9 @@ def _are_apart(first: Node, second: Node) -> bool:
 
 
 def _places(item: Any, size: int) -> range:
-    """Return the positions along an axis of an index item, in ascending order; an empty range if they are unknown."""
+    """Return the positions along an axis that an index item selects, in ascending order; an empty range if they are
+    unknown.
+    """
     if isinstance(item, int):
         return range(item, item + 1)
     places = range(*slice(*item).indices(size)) if isinstance(item, tuple) and len(item) == 3 else range(0)
@@ -168,7 +179,9 @@ def _returnable_operands(node: Node) -> list[Node]:
 
 
 def _is_combined(node: Node) -> bool:
-    """Return whether a collective allocates its result: it combines arrays; others may return what was sent."""
+    """Return whether a collective allocates its result because it combines arrays of several devices; other collectives
+    may return the array that a device has sent.
+    """
     if node.opcode != "collective" and not (node.opcode == "item" and node.operands[0].opcode == "collective"):
         return False
     given = (node if node.opcode == "collective" else node.operands[0]).parameters

@@ -42,7 +42,9 @@ def subscripts(node: Node) -> str | None:
 
 
 def spread(graph: Graph, factor: Node, own: str, letters: Sequence[str]) -> Node:
-    """Return a factor with axes ``own`` with one axis for each of ``letters``; those that it lacks have size 1."""
+    """Return a factor, whose axes are named ``own``, with one axis for each of ``letters``, in this order; axes that
+    the factor lacks have size 1.
+    """
     ordered = permute(graph, factor, [own.index(letter) for letter in letters if letter in own])
     return getitem(graph, ordered, [FULL if letter in own else NEW for letter in letters])
 

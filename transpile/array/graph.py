@@ -164,7 +164,9 @@ class Graph:
         return True
 
     def remember(self, node: Node, is_live: Callable[[Node], bool]) -> Node | None:
-        """Enter a node into the hash-consing table, unless an equal live node is in scope. Return that node or None."""
+        """Enter a node into the hash-consing table, unless an equal live node is in scope. Return that node, else
+        None.
+        """
         key = self._key(node)
         for region in node.region.path():
             found = self._table.get((region, key))

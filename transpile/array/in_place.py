@@ -19,7 +19,9 @@ from .value import FULL
 
 
 def is_view(node: Node) -> bool:
-    """Return whether the result may be a view of the first operand. ``x[i]`` is none if ``i`` is an array."""
+    """Return whether the result may be a view of the first operand. ``x[i]`` is one if ``i`` is a number, not if it is
+    an array.
+    """
     picks = node.opcode in ("take", "advanced_index") and all(index.ndim == 0 for index in node.operands[1:])
     return picks or node.operation.is_view
 
@@ -43,7 +45,9 @@ def reads_safely(change: Node, view: Node) -> bool:
 
 
 def are_apart(change: Node, view: Node) -> bool:
-    """Return whether a ``setitem`` and a ``getitem`` of arrays of one shape write and read apart."""
+    """Return whether the part that a ``setitem`` writes and the part that a ``getitem`` reads, of arrays of the same
+    shape, do not overlap.
+    """
     if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
         return False
     items = [[item for item in node.parameters["index"] if item is not None] for node in (change, view)]
@@ -152,7 +156,9 @@ def is_update_chain(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> 
 
 
 def _updated(node: Node | None, region: Region, chain: list[Node], *, elements_are_numbers: bool) -> Node | None:
-    """Return the value of which another is a later version, behind a region's updates, put in ``chain``; or None."""
+    """Return the value of which another is a later version, behind all updates of a region, which are added to
+    ``chain``; None if a body in between does not change the array where it is.
+    """
     while node is not None and node.region is region:
         if node.operation.changes:
             chain.append(node)

@@ -29,7 +29,9 @@ IntervalRule = Callable[[Sequence[Node], Parameters, ElementType], "Interval | N
 
 
 def of_operands(rule: Rule) -> IntervalRule:
-    """Return an interval rule from a ``rule`` on the operands' intervals; None where the operation may wrap around."""
+    """Return the interval rule of a row from a ``rule`` on the operands' intervals. The interval is None if the
+    operation may wrap around.
+    """
 
     def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
         return _fitting(rule(*[operand.interval for operand in operands]), result)
@@ -38,7 +40,9 @@ def of_operands(rule: Rule) -> IntervalRule:
 
 
 def of_either(rule: Rule) -> IntervalRule:
-    """Return an interval rule as :func:`of_operands`, where an operand of unknown interval has that of its type."""
+    """Return an interval rule as :func:`of_operands` does, where an operand of unknown interval has that of its
+    type.
+    """
 
     def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
         bounds = type_interval(result)
@@ -113,14 +117,18 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
 
 
 def exceeded(place: Node, size: int, *, from_end: bool) -> tuple[int | None, int | None]:
-    """Return the least place in an axis and its size, each None if places stay within; negative may be ``from_end``."""
+    """Return the least place in an axis and its size, each None if a place is known to stay within it; negative places
+    may count ``from_end``.
+    """
     least = -size if from_end else 0
     low, high = place.interval or (least - 1, size)
     return (least if low < least else None), (size if high >= size else None)
 
 
 def result_interval(node: Node, index: int) -> Interval | None:
-    """Return the interval of one of several results, LU pivots (from 1) and indices of ``top_k``; else None."""
+    """Return the interval of one of several results, for LU pivots (counted from 1) and the indices of ``top_k``; else
+    None.
+    """
     function = node.parameters.get("function") if node.opcode == "prelude" else None
     if function == "getrf" and index == 1:
         return 1, max(node.operands[0].shape[-2], 1)

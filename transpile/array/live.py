@@ -44,7 +44,9 @@ class LiveNodes:
         return self._place[node]
 
     def count(self, node: Node) -> int:
-        """Return the number of uses of a node, also as result, parameter or side effect; 0 if it is not live."""
+        """Return the number of uses of a node, including as a result, a parameter or a side effect; 0 if it is not
+        live.
+        """
         return sum(self._users.get(node, {}).values()) + self._root_uses[node]
 
     def users(self, node: Node) -> list[Node]:
@@ -213,7 +215,9 @@ def exchange_operands(user: Node, old: Node, new: Node) -> None:
 
 
 def live_nodes(function: Function) -> LiveNodes:
-    """Return the live nodes of a function. They are cached until it changes other than by :meth:`LiveNodes.replace`."""
+    """Return the live nodes of a function. They are cached until the function changes other than by
+    :meth:`LiveNodes.replace`.
+    """
     if function.live is None:
         function.live = LiveNodes(function)
     live: LiveNodes = function.live

@@ -23,7 +23,9 @@ from .operation import Interval, Operation
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
-    """A body of code, of ``kind`` ``entry``, ``function``, ``loop``, ``branch``, or ``block`` (compiled as a whole)."""
+    """A body of code. ``kind`` is ``entry``, ``function``, ``loop``, ``branch``, or ``block``, of a function that is
+    compiled as a whole.
+    """
 
     kind: str
     parent: Region | None = None
@@ -94,7 +96,9 @@ class Node:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether no equal node may stand for it: it is updated in place, holds code, or has a side effect."""
+        """Whether the node is excluded from common subexpression elimination: it is updated in place, holds code, or
+        has a side effect.
+        """
         return self.operation.stands_alone or "effect" in self.parameters
 
     @property

@@ -154,7 +154,10 @@ class Branch:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """Functions, callees first, the entry last; ``given`` is the module as read, ``edges`` rows of ``edges.toml``."""
+    """Functions, callees first; the last is the entry.
+
+    ``given`` is the module before rewrites of the HLO; ``edges`` names the rows of ``passes/edges.toml`` that it uses.
+    """
 
     module: HloModule
     functions: list[Function]

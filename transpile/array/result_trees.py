@@ -21,7 +21,9 @@ _WORD = re.compile(r"(?!\.)[\s\S]{0,400}")
 
 
 def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """Return the tree if its leaves number the results in order and its keys are words or numbers; else None."""
+    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys are words or
+    numbers; else None.
+    """
     parts = list(results) if isinstance(results, tuple | list) else [results]
     if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
         return None

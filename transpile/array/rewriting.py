@@ -68,7 +68,9 @@ def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports:
 
 
 def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: Any) -> Node:
-    """Return the operation on other operands of its shapes, some parameters changed; not with bodies or effects."""
+    """Return the same operation on other operands of the same shapes, with some parameters changed; for a node without
+    bodies and effects.
+    """
     if operands == node.operands and not changed:
         return node
     return copied(graph, node, operands, narrowed(node, operands), {**node.parameters, **changed})
@@ -112,7 +114,9 @@ def copied(
     *,
     pinned: bool = False,
 ) -> Node:
-    """Return the same operation on other operands, with this interval and parameters; a ``pinned`` one stands alone."""
+    """Return the same operation on other operands, with the given interval and parameters; a ``pinned`` one stands
+    alone.
+    """
     return graph.typed(
         node.opcode,
         operands,

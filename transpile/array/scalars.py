@@ -1,4 +1,6 @@
-"""Values that are scalars in emitted code for every array library: constants, counters, expressions of these."""
+"""The values that are Python or NumPy scalars in emitted code for every array library: constants, counters, and
+expressions of these alone.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ MOST_NUMBERS = 16  # in a matrix of numbers
 
 
 def is_known_on_host(node: Node) -> bool:
-    """Return whether Python can branch on the value and index by it, made of constants and counters alone."""
+    """Return whether Python can branch on the value and index by it, because it is made of constants and counters
+    alone.
+    """
     return _is_built_of(node, lambda operation: operation.is_known_on_host)
 
 
 def is_scalar_expression(node: Node) -> bool:
-    """Return whether an expression contains no array: some libraries give a scalar for it where an array is due."""
+    """Return whether an expression contains no array: some libraries give a scalar for it where an array is
+    required.
+    """
     return _is_built_of(node, _is_of_scalars)
 
 

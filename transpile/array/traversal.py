@@ -12,7 +12,9 @@ _WITH_BODIES = ("loop", "conditional")
 
 
 def nested_roots(node: Node) -> list[Node]:
-    """Return what the bodies of a node need: a loop's next values, condition and stores; branches' results."""
+    """Return the nodes that the bodies of a node need: a loop's next values, condition and stores; branches'
+    results.
+    """
     if node.opcode == "loop":
         return loop_roots(node.parameters["loop"])
     if node.opcode == "conditional":
@@ -83,7 +85,9 @@ def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
 
 
 def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
-    """Return the nodes inside the bodies of a loop or conditional, operands first, and those outside that they read."""
+    """Return the nodes inside the bodies of a loop or conditional, operands first, and the nodes outside that they
+    read.
+    """
     if node.opcode == "loop":
         regions = [node.parameters["loop"].region]
     else:

@@ -117,7 +117,9 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
-    """Return the ``expand`` that an int selects of a concatenation or stack, ``np.array([x])``; or None."""
+    """Return the part of a concatenation or stack that an int along its axis selects, if that part is an ``expand``:
+    ``np.array([x])``. None otherwise.
+    """
     axis = node.parameters["axis"] if node.opcode == "concatenate" else node.ndim
     place = items[axis] if axis < len(items) and NEW not in items else None
     if not isinstance(place, int) or place < 0:

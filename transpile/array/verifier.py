@@ -122,7 +122,9 @@ def _interval_problems(node: Node) -> Iterator[str]:
 
 
 def _body_problems(node: Node) -> Iterator[str]:
-    """Yield the mismatches between a node and its bodies or the function that it calls, as passes may change it."""
+    """Yield the mismatches between a node and its bodies or the function that it calls, which passes may have
+    changed.
+    """
     if node.opcode == "loop":
         yield from _loop_problems(node, node.parameters["loop"])
     elif node.opcode == "conditional" and node.operands:

@@ -30,7 +30,10 @@ def leaf_name(name: str, path: Sequence[int]) -> str:
 
 
 def parameter_leaves(module: HloModule, names: Sequence[str]) -> Iterator[tuple[str, ArrayShape]]:
-    """Yield name and shape of every array among the parameters, tuples flattened; ``names`` are ``main``'s."""
+    """Yield the name and shape of every array among the entry's parameters, tuples flattened in order.
+
+    ``names`` are those of the emitted ``main``.
+    """
     for name, parameter in zip(names, module.entry.parameters, strict=True):
         for path, shape in leaves(parameter.shape):
             if isinstance(shape, ArrayShape):

@@ -247,7 +247,10 @@ def _show(generated: GeneratedModule) -> int:
 
 
 def _printing(wanted: str | None, explain_names: bool) -> Callable[[str, str], None]:
-    """Return the observer that prints programs after passes, and reasons for names. Raises UsageError (XP641)."""
+    """Return the observer that prints the program after a pass, or after all passes, and the reasons for names.
+
+    Raises UsageError (XP641) for an unknown pass.
+    """
     from ..compilation import require_names, stage_names
     from ..emission.naming.hints import EXPLAINED
 
@@ -281,7 +284,10 @@ def _save(generated: GeneratedModule, destination: Path | None, *, force: bool) 
 
 
 def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool) -> int:
-    """Compare files with the generated module, return ``STALE`` or 0; ``show`` the differences, or note them."""
+    """Compare the files with the generated module; return ``STALE`` if they differ, else 0.
+
+    Differences are printed if ``show``, else mentioned in a note.
+    """
     assert destination is not None, "the command asks for one"
     generated = generated.placed_in(destination.parent)
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""

@@ -287,7 +287,10 @@ def _unique(names: Iterator[str]) -> list[str]:
 
 
 def _names(compilation: Compilation) -> dict[Node, str]:
-    """Return ``main``'s names of its values, and the paths of its results; unpacked values have their parts' names."""
+    """Return the emitted ``main``'s names of its values, and the paths of its results.
+
+    A value that is unpacked has the names of its parts.
+    """
     from ..emission.module.module_writer import write_module
     from ..options import Options
 

@@ -112,7 +112,9 @@ def compile(
 
 
 def _support(module: HloModule, target: Target, options: Options) -> Support:
-    """Return what a target supports in a style. Kernels, if any, must support a node, too, or leave it."""
+    """Return what a target supports in a style. Kernels, if any, must support a node, too, or leave it to the
+    library.
+    """
     kernels, sizes_are_fixed = kernels_in(options.style, target), not module.free_sizes
     is_trusted = options.edge_cases == LIBRARY and target.features.indices_are_free
     # A rewrite of large arrays only would give different text at different sizes.

@@ -161,7 +161,9 @@ def _over_program(program_pass: Callable[[Program], object], applies: Condition 
 
 
 def _fusion(name: str, function: str = "") -> Callable[..., Any]:
-    """Return the pass of a file in ``passes/fusion``, or another ``function``, imported for programs with kernels."""
+    """Return the pass of a file in ``passes/fusion``, or another ``function``, imported only for programs with
+    kernels.
+    """
     found: Callable[..., Any] = getattr(import_module(f"..passes.fusion.{name}", __package__), function or name)
     return found
 

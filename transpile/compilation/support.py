@@ -43,7 +43,9 @@ def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Ref
 
 
 def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
-    """Yield the refusals (XP301) of functions and operations that a target lacks: one per instruction and reason."""
+    """Yield the refusals (XP301) of functions and operations that the target does not support: one per instruction and
+    reason.
+    """
     for function in program.functions:
         reason = target.refuses_function(function)
         if reason is not None:

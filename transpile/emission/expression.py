@@ -61,7 +61,9 @@ class Renderer:
     def __init__(
         self, folder: Path, namespace: str, scalars: str = "", *, layout: Layout = USUAL, beside: Renderer | None = None
     ) -> None:
-        """``folder`` has the own macros; ``beside`` is a renderer of the module, whose names and layout are shared."""
+        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names and layout this one
+        shares.
+        """
         self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # the module that has the dtypes, inf and nan

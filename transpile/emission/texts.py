@@ -115,7 +115,10 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def sizes_text(shape: Sequence[int], lengths: Sequence[str] = ()) -> str:
-    """Return sizes as arguments of ``reshape``: ``4, 8``; ``()`` for a scalar. ``lengths`` replace sizes of -1."""
+    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar.
+
+    Sizes of -1 are replaced by ``lengths``, as far as there are any.
+    """
     given = iter(lengths)
     return ", ".join(str(size) if size != -1 else next(given, "-1") for size in shape) or "()"
 
@@ -238,7 +241,9 @@ class CountedGroups(NamedTuple):
 
 
 class CountedPairs(NamedTuple):
-    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring: each sends ``turn`` further."""
+    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, which sends to the member ``turn``
+    further.
+    """
 
     repeats: tuple[Counter, ...]
     pattern: tuple[tuple[int, int], ...]

@@ -69,7 +69,10 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
 
 
 def warn_of_nonfinite(module: HloModule) -> None:
-    """Warn of weights with NaN or infinities, as after divergence; not of infinities outside trees, perhaps masks."""
+    """Warn of weights with NaN or infinities, as from training that diverged.
+
+    Infinities in an array outside of trees are not reported, as the array may be a mask.
+    """
     told: dict[str, str] = {}
     for each in module.instructions():
         array = each.attributes.get("literal") if each.opcode == "constant" else None
@@ -115,7 +118,10 @@ def _words(key: object) -> Iterator[str]:
 
 
 def _of_name(parameter: Instruction) -> Words:
-    """Return the words in a parameter's name: ``params['layers'][0]['w']`` may be ``params__layers___0___w__.1``."""
+    """Return the words in a parameter's name.
+
+    Without metadata, ``params['layers'][0]['w']`` is ``params__layers___0___w__.1``.
+    """
     name = (parameter.metadata.op_name if parameter.metadata is not None else "") or parameter.name
     return tuple(re.split("__+", re.sub(r"\.\d+$", "", name).strip("_")))
 

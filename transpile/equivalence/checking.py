@@ -126,7 +126,9 @@ def check(
 
 
 def named_references(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the references of one or more names; ``"none"`` is none. Raises ``UsageError`` (XP600) for others."""
+    """Return the references of one or more names; ``"none"`` is none. Raises ``UsageError`` (XP600) for unknown
+    names.
+    """
     return tuple(name for name in _known_names(names, ("none", *REFERENCES), "reference") if name != "none")
 
 
@@ -402,7 +404,9 @@ def no_plain_call(module: HloModule) -> str:
 
 
 def _is_of_host(instruction: Instruction, devices: int) -> bool:
-    """Return whether an instruction communicates with the host; on several devices, ``send`` and ``recv`` need not."""
+    """Return whether an instruction communicates with the host; with several devices, ``send`` and ``recv`` need
+    not.
+    """
     if instruction.opcode in ("send", "recv"):
         return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
     return instruction.opcode in ("infeed", "outfeed")

@@ -70,7 +70,9 @@ class _Definition:
         return [depth - 2 for depth in self._depths(self.table, 0)]
 
     def tree(self) -> ResultTree:
-        """Return the tree with its leaves numbered; an object becomes the tuple of its parts, noted in ``notes``."""
+        """Return the tree with the numbers of its leaves; an object becomes the tuple of its parts, with a note in
+        ``notes``.
+        """
         return self._tree(self.table, count(), 0)
 
     def _children(self, table: Table, depth: int) -> list[Table]:

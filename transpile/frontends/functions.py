@@ -113,7 +113,9 @@ def _object(module: str, name: str) -> Any:
 
 
 def _tree_of(weights: str) -> Any:
-    """Return the pytree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) without checkpoint."""
+    """Return the pytree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) if no checkpoint is
+    given.
+    """
     if not weights:
         raise UsageError(Diagnostic("XP722", "there are no weights", hint="name a checkpoint with --weights"))
     arrays = read_checkpoint(Path(weights))

@@ -1,4 +1,6 @@
-"""Arguments that are not arrays, such as the activation of a layer: the traced function closes over them."""
+"""Arguments of a function that are not arrays, such as the activation of a layer: the traced function closes over
+them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def jitted(jax: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
 def wrapper(
     jax: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], is_array: Callable[[Any], bool]
 ) -> tuple[Any, Any, Any]:
-    """Return ``jax.jit`` of a function that closes over the leaves that are not arrays, and its other arguments."""
+    """Return ``jax.jit`` of a function that closes over the leaves that are not arrays, and its arguments without these
+    leaves.
+    """
     leaves, tree = jax.tree.flatten((args, kwargs))
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:

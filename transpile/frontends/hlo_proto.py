@@ -32,7 +32,9 @@ LARGE = 4096  # bytes of a literal that is not converted through text
 
 @dataclass(frozen=True, slots=True)
 class _Storage:
-    """The field of a LiteralProto with the values of a type. Packed integers are varints, the rest little-endian."""
+    """The field of a LiteralProto that holds the values of an element type. Packed integers are varints, the rest
+    little-endian.
+    """
 
     field: int
     is_varint: bool = False

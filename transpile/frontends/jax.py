@@ -290,7 +290,9 @@ def _word(key: Any) -> str:
 
 
 def _variables(function: Any) -> dict[str, Any]:
-    """Return the values that a function can read by name: closure, globals, bound object, partial arguments."""
+    """Return the named values that a function can read besides its arguments: closure, globals, bound object, partial
+    arguments.
+    """
     if isinstance(function, partial):
         given = {f"argument_{number}": value for number, value in enumerate(function.args)}
         return {**_variables(function.func), **given, **function.keywords}

@@ -196,7 +196,9 @@ def _from_stablehlo(
 
 
 def _divided(module: HloModule) -> HloModule:
-    """Return a program without tokens; one for several devices as that of one device with its layout, if any."""
+    """Return a program without tokens; one for several devices as the program of one device with its layout, if it
+    specifies one.
+    """
     return with_layout(of_one_device(as_whole(without_tokens(module))))
 
 

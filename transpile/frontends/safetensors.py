@@ -28,13 +28,18 @@ def can_hold(array: np.ndarray) -> bool:
 
 
 def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays by name, wide types first, so aligned. Raises ``KeyError`` for what the format cannot hold."""
+    """Write arrays under their names, wide types first, so that each array is aligned.
+
+    Raises ``KeyError`` for an array that the format cannot hold (:func:`can_hold`).
+    """
     for piece in _pieces(arrays):
         stream.write(piece)
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, memory-mapped. Raises ``ValueError`` that names the array at fault, if one is."""
+    """Return the arrays of a file, memory-mapped. Raises ``ValueError`` for an invalid file, with the array's name if
+    one is at fault.
+    """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header: dict[str, Any] = json.loads(file.read(min(size, path.stat().st_size)))

@@ -82,7 +82,9 @@ def _sharding_text(instruction: Instruction) -> str:
 
 
 def layout_of_compiled(module: HloModule, compiled: Any) -> ShardLayout | None:
-    """Return the layout of a ``jax.stages.Compiled``, with the axis names of its mesh if known; None without."""
+    """Return the layout of a ``jax.stages.Compiled``, with the axis names of its mesh if known; None if there is
+    none.
+    """
     if module.trees is None or module.num_partitions == 1:
         return None
     tree_leaves = required_jax().tree_util.tree_leaves

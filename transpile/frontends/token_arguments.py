@@ -37,7 +37,9 @@ def _parameter(old: Instruction, kept: list[Instruction]) -> Instruction:
 
 
 def _results(root: Instruction, instructions: list[Instruction]) -> list[Instruction]:
-    """Return the elements of the entry's result that are no tokens; unless it is a ``tuple``, extracts them."""
+    """Return the elements of the entry's result that are not tokens. If the result is not a ``tuple``, adds
+    instructions that extract them.
+    """
     assert isinstance(root.shape, TupleShape)
     numbers = [k for k, shape in enumerate(root.shape.elements) if not isinstance(shape, TokenShape)]
     if root.opcode == "tuple":

@@ -20,7 +20,9 @@ MAKERS = ("call", "set", "unflatten")  # see ``Built``
 
 
 def trees_as_json(module: HloModule) -> str:
-    """Return the text of a sidecar for :func:`with_trees_beside`: a module's trees, and names of its constants."""
+    """Return the text of a sidecar for :func:`with_trees_beside`: the trees of a module, and the names of its
+    constants.
+    """
     record: dict[str, Any] = {"constants": dict(module.constant_names)}
     if module.loop_paths:
         record["loops"] = dict(module.loop_paths)

@@ -17,7 +17,10 @@ _KEPT = ("module_kept_var_idx", "_lowering.compile_args", "_executable._kept_var
 
 
 def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
-    """Return the trees of a ``jax.stages.Lowered``, ``Compiled`` or ``jax.export.Exported``; None if unknown."""
+    """Return the trees of a ``jax.stages.Lowered``, ``Compiled`` or ``jax.export.Exported``.
+
+    None if it is unknown which leaf of the arguments each parameter is.
+    """
     leaves = _kept(lowered, parameter_count)
     if leaves is None:
         return None
@@ -106,7 +109,10 @@ class _ResultTrees:
         self.notes: dict[str, None] = {}
 
     def tree(self, filled: Any) -> ResultTree:
-        """Return the tree of a pytree with numbers as leaves; None, for a flat tuple, if keys are no words or deep."""
+        """Return the tree of a pytree with numbers as leaves.
+
+        None if it has keys that are not words, or is too deep: then the results stay a flat tuple.
+        """
         try:
             return self._tree(filled, _DEEPEST)
         except _NoTreeError:

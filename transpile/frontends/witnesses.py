@@ -95,7 +95,9 @@ class Witnesses:
 
     @property
     def steps(self) -> dict[str, int]:
-        """The greatest common divisor of the numbers of each name; nothing is known about other sizes."""
+        """The greatest common divisor of the numbers of each name; nothing is known about sizes that are not
+        multiples.
+        """
         return {name: math.gcd(*values) for name, values in self.sizes.items()}
 
 
@@ -127,7 +129,9 @@ def function_at_sizes(
 def at_named_sizes(
     names: Sequence[str], at: Callable[[Assignment], HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
 ) -> Witnesses:
-    """Return the program that ``at`` reads, at chosen sizes or ``sizes``, as in :func:`function_at_sizes`."""
+    """Return the program that ``at`` reads, at chosen sizes, or at those of ``sizes``, as in
+    :func:`function_at_sizes`.
+    """
     planned = are_planned(sizes or {})
     if sizes:
         _require_names(sizes, names)

@@ -28,7 +28,9 @@ _CHUNKS = "5"  # elements of a chunk, on targets with chunks: few sizes are mult
 
 @dataclass(slots=True)
 class Tally:
-    """The number of programs that agree, the reasons why others have no module, and differences by seed."""
+    """The results: the number of programs that agree, the reasons why others have no module, and differences by
+    seed.
+    """
 
     agreeing: int = 0
     refusals: Counter[str] = field(default_factory=Counter)

@@ -39,7 +39,9 @@ class NotPossible(Exception):
 
 @dataclass(slots=True)
 class Drawing:
-    """A program drawn at some sizes; ``values`` are the arrays so far, ``size`` has the number of each expression."""
+    """A program that is drawn at some sizes; ``values`` are the arrays so far, ``size`` has the number of each
+    expression.
+    """
 
     random: Random
     builder: XlaBuilder

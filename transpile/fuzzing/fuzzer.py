@@ -94,7 +94,10 @@ def resume(
     style: str,
     first_seed: int,
 ) -> Progress:
-    """Return the progress in a folder, or fresh. Raises ``UsageError`` (XP605) for other programs or seeds."""
+    """Return the progress in a folder, or a fresh one.
+
+    Raises ``UsageError`` (XP605) if the folder is of other programs, or does not lead up to the first seed.
+    """
     path = folder / STATE
     wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed, first_seed)
     if not path.exists():
@@ -304,7 +307,9 @@ def _command(finding: Finding) -> str:
 
 
 def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
-    """Return the bucket by the array's instruction and type, and the status and size of the difference."""
+    """Return the bucket by the instruction that computes the array, its element type, and the status and size of the
+    difference.
+    """
     instruction = module.entry.root
     if instruction.opcode == "tuple":
         instruction = instruction.operands[leaf.path[0] if leaf.path else 0]

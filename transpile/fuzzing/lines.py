@@ -1,4 +1,6 @@
-"""Reductions along some axes of an array, with element-wise operations on all of it and their broadcasts."""
+"""Reductions along some axes of an array, with element-wise operations on all of it and broadcasts of the
+reductions.
+"""
 
 from __future__ import annotations
 

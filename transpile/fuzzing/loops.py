@@ -144,7 +144,9 @@ def loop_body(
 
 
 def next_value(body: Body, carry: Value, carries: Sequence[Value], number: Value | None) -> Value:
-    """Return the next value of a carry: itself, another, a computed value, or itself with row ``number`` set."""
+    """Return the next value of a carry: itself, another one, a computed value, or itself with row ``number``
+    replaced.
+    """
     random = body.random
     alike = [value for value in body.values if (value.type, value.dimensions) == (carry.type, carry.dimensions)]
     kind = random.random()

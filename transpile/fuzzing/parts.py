@@ -37,7 +37,9 @@ class Parts:
         self.values = [program.array_input(self.type, sizes, BOUND) for _ in range(random.randint(1, 3))]
 
     def any(self, accepts: Callable[[Value], bool] = lambda value: value.rank > 0) -> Value:
-        """Return an accepted array, or the first parameter if there is none; recent and unused ones are likelier."""
+        """Return an accepted array, or the first parameter if there is none; recent and unused arrays are more
+        likely.
+        """
         found = [value for value in self.values if accepts(value)] or self.values[:1]
         weights = [(k + 1) * (1 if value.name in self.body.used else 4) for k, value in enumerate(found)]
         return self.random.choices(found, weights)[0]
@@ -54,7 +56,9 @@ class Parts:
         return [self.random.choice([1, n, self.random.randint(1, n)]) for n in x.dimensions]
 
     def part(self, x: Value, window: Sequence[int]) -> Value:
-        """Add a part at computed positions, behind a barrier: XLA adds nested positions, and clamps the sum."""
+        """Add a part at computed positions, behind a barrier: XLA adds the positions of nested parts, and clamps only
+        the sum.
+        """
         sizes = f"dynamic_slice_sizes={braces(window)}"
         part = self.body.add("dynamic-slice", [x, *self.starts(x, window)], self.type, window, x.bound, sizes)
         return self.put("opt-barrier", [part], window)

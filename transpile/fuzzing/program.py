@@ -77,7 +77,9 @@ def largest(element_type: str) -> float:
 
 
 class Body:
-    """One computation under construction. ``values`` are its arrays so far; ``used`` names those with a user."""
+    """One computation under construction. ``values`` are its arrays so far; ``used`` are the names of those with a
+    user.
+    """
 
     def __init__(self, program: ProgramBuilder, name: str) -> None:
         self.program = program
@@ -286,7 +288,10 @@ class RandomProgram:
 
 
 def batch_text(programs: Sequence[RandomProgram]) -> str:
-    """Return one module that runs all programs, of different names, one after the other, with a tuple of results."""
+    """Return one module that runs all programs, whose names must differ, with their parameters one after the other.
+
+    It returns their results in order as one tuple.
+    """
     bodies = "".join(program.helpers + program.entry for program in programs)
     lines, results, number = [], [], 0
     for index, program in enumerate(programs):

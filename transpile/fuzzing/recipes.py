@@ -268,7 +268,9 @@ def triangular_solve(random: Random, name: str) -> Recipe:
 
 
 def _batch_norm(opcode: str, operands: str) -> Callable[[Random, str], Recipe]:
-    """Return the recipe of a batch norm; ``operands`` has ``a`` for a whole array, ``f`` for a number a feature."""
+    """Return the recipe of a batch norm; ``operands`` has ``a`` for a whole array, ``f`` for one number for each
+    feature.
+    """
 
     def batch_norm(random: Random, name: str) -> Recipe:
         dimensions = sizes(random, 2, 4)

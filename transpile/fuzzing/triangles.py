@@ -34,7 +34,9 @@ def triangles(name: str, random: Random) -> RandomProgram:
 
 @dataclass(frozen=True)
 class Round:
-    """The body of a loop under construction: counters, arrays that it changes (newest last), those that it reads."""
+    """The body of a loop under construction: its counters, the arrays that it changes (newest last) and those that it
+    only reads.
+    """
 
     body: Body
     n: int

@@ -47,7 +47,9 @@ class AttributeReader:
     def read(
         self, scope: Scope, name: str, opcode: str, allowed: Mapping[str, AttributeSpec]
     ) -> tuple[dict[str, Any], OpMetadata | None]:
-        """Return the attributes and metadata of instruction ``name``; ``allowed`` are the opcode's, besides any's."""
+        """Return the attributes and metadata of instruction ``name``; ``allowed`` are those of the opcode, besides
+        those of any.
+        """
         cursor = self._state.cursor
         attributes: dict[str, Any] = {}
         metadata = None

@@ -120,7 +120,10 @@ _NO_DEFAULT = object()
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """An attribute of an opcode: kind, default if absent, words. ``is_note`` marks advice to a compiler."""
+    """One attribute of an opcode: its kind, its default if absent, the words it accepts.
+
+    ``is_note`` marks an attribute that tells a compiler how to compute, not what.
+    """
 
     kind: AttributeKind
     default: Any = _NO_DEFAULT

@@ -154,7 +154,9 @@ def _cut(digits: Sequence[_Digit], marks: Sequence[int]) -> list[_Digit]:
 def _arrange(
     source: ArrayShape, result: ArrayShape, sources: Sequence[_Digit], results: Sequence[_Digit]
 ) -> BitcastSteps | None:
-    """Return the cheapest steps through an order of digits in which all dimensions are whole; ``None`` if none is."""
+    """Return the cheapest steps through an order of digits in which the dimensions of both sides are whole; ``None`` if
+    there is none.
+    """
     source_groups, result_groups = _groups(source, sources), _groups(result, results)
     orders = [[i for group in source_groups for i in group], [i for group in result_groups for i in group]]
     if orders[0] == orders[1]:
@@ -170,7 +172,9 @@ def _arrange(
 def _by_physical_order(
     source: ArrayShape, result: ArrayShape, sources: Sequence[_Digit], results: Sequence[_Digit]
 ) -> BitcastSteps | None:
-    """Return the steps through the physical order, for sizes without common factors; ``None`` if one is split."""
+    """Return the steps through the array in physical order, for sides whose sizes have no common factors; ``None`` if a
+    dimension is split.
+    """
     into = _dimension_order(_groups(source, sources), range(len(sources)))
     onto = _dimension_order(_groups(result, results), range(len(results)))
     return None if into is None or onto is None else _steps(result, into, onto)

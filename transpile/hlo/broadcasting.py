@@ -66,7 +66,9 @@ def plan_broadcast(
 
 
 def stretch_steps(operand: ArrayShape, result: ArrayShape) -> tuple[Step, ...]:
-    """Return steps that stretch the operand's dimensions of size 1: a reshape without them, then a broadcast."""
+    """Return the steps that stretch the operand's dimensions of size 1: a reshape that removes them, then a
+    broadcast.
+    """
     if operand.dimensions == result.dimensions:
         return ()
     kept = [d for d in range(operand.rank) if operand.dimensions[d] == result.dimensions[d]]

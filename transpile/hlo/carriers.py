@@ -47,7 +47,9 @@ def wide_type(element_type: ElementType) -> ElementType:
 
 
 def half_type(element_type: ElementType) -> ElementType:
-    """Return the type in which precision is reduced: float16, with at least the subnormals of narrow signed floats."""
+    """Return the type in which precision is reduced: float16, which has at least the subnormals of narrow signed
+    floats.
+    """
     return F16 if element_type.is_floating and element_type.name != "f8e8m0fnu" else wide_type(element_type)
 
 

@@ -75,7 +75,9 @@ def device_pairs(instruction: Instruction, replicas: int, partitions: int) -> Pa
 
 
 def expanded(pairs: Pairs, replicas: int, partitions: int, across_partitions: bool) -> Pairs:
-    """Return pairs of devices from pairs of partitions for every replica, or of replicas for every partition."""
+    """Return pairs of devices from pairs of partitions, for every replica, or from pairs of replicas, for every
+    partition.
+    """
     if across_partitions:
         return tuple((r * partitions + s, r * partitions + t) for r in range(replicas) for s, t in pairs)
     return tuple((s * partitions + p, t * partitions + p) for p in range(partitions) for s, t in pairs)

@@ -156,7 +156,9 @@ def _frame(
 
 
 def _parent_fault(frames: dict[int, dict[str, int]]) -> str | None:
-    """Return the problem with the frames, if any: they are numbered 1, 2, .., and every chain of callers ends."""
+    """Return the problem with the frames, if any: they must be numbered 1, 2, .., and every chain of callers must
+    end.
+    """
     if set(frames) != set(range(1, len(frames) + 1)):
         return "the stack frames are not numbered 1, 2, 3, .."
     ends_well = {0}

@@ -90,7 +90,9 @@ def is_padding(shape: ArrayShape, linear: ArrayLike) -> Any:
 
 
 def _resolve(shape: ArrayShape, linear: ArrayLike) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
-    """Return the index in each dimension and whether the linear index is padding; those of padding are meaningless."""
+    """Return the index in each dimension and whether the linear index is padding; the indices of padding are
+    meaningless.
+    """
     check_layout(shape)
     places = _as_indices(linear, shape)
     if np.any((places < 0) | (places >= physical_size(shape))):
@@ -229,7 +231,10 @@ def to_bytes(array: NDArray[Any], shape: ArrayShape) -> NDArray[np.uint8]:
 
 
 def from_bytes(data: NDArray[np.uint8], shape: ArrayShape) -> NDArray[Any]:
-    """Return the array in a buffer's bytes, as :func:`to_bytes` made them. Raises ``XlaToPythonError`` XP581."""
+    """Return the array in the bytes of a buffer; the inverse of :func:`to_bytes`.
+
+    Raises ``XlaToPythonError`` XP581 if ``data`` does not have ``byte_size(shape)`` bytes.
+    """
     _check_buffer_size(shape)
     if data.shape != (byte_size(shape),) or data.dtype != np.uint8:
         raise _error("XP581", f"the data is {data.dtype}{list(data.shape)}, not uint8[{byte_size(shape)}]", shape)

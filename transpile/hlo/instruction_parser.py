@@ -69,7 +69,10 @@ class InstructionParser:
         self._attributes = attributes
 
     def parse(self, scope: Scope) -> Instruction:
-        """Parse the next instruction, perhaps without a name, and add it to ``scope``. Raises ``HloSyntaxError``."""
+        """Parse the next instruction and add it to ``scope``. Raises ``HloSyntaxError``.
+
+        An operation without a name, ``f32[4] add(..)``, gets a name.
+        """
         cursor = self._cursor
         if self._state.is_lone and self.looks_like_operation():
             return self._rest(scope, self._operation(None, False))
@@ -328,7 +331,9 @@ def start_asynchronously(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """Return the ``async-start`` for ``wrapped`` over ``operands``; ``shape`` is ((operands), result, context..)."""
+    """Return the ``async-start`` for ``wrapped`` over ``operands``; its result ``shape`` is ((operands), result,
+    context..).
+    """
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
         message = f"{wrapped.opcode}-start gives a tuple of its operands, its result and its contexts, not {shape}"
         raise state.cursor.error("XP141", message, *span)
@@ -355,7 +360,9 @@ def wait_for(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """Return the ``async-update`` or ``async-done`` of a started operation, perhaps carried into a loop."""
+    """Return the ``async-update`` or ``async-done`` of an operation that was started before, possibly outside of a loop
+    that carries it.
+    """
     started = operands[0] if operands else None
     while started is not None and started.opcode == "async-update" and started.operands:
         started = started.operands[0]

@@ -121,7 +121,9 @@ class Instruction:
 
 
 def with_called(value: Any, exchange: Callable[[Computation], Computation]) -> Any:
-    """Return the value of an attribute with ``exchange`` applied to its computations; itself if none changes."""
+    """Return the value of an attribute with ``exchange`` applied to each computation in it; the value itself if none
+    changes.
+    """
     if isinstance(value, Computation):
         return exchange(value)
     if isinstance(value, tuple) and value and isinstance(value[0], Computation):
@@ -142,7 +144,9 @@ def with_instructions(value: Any, made: Mapping[Instruction, Instruction]) -> An
 def naming(
     instruction: Instruction, values: Mapping[Instruction, Instruction], computations: Mapping[Computation, Computation]
 ) -> Instruction:
-    """Return it with the instructions and computations in its attributes replaced; itself if none change."""
+    """Return an instruction with the instructions and computations in its attributes replaced; itself if none
+    changes.
+    """
     if not instruction.called and "control-predecessors" not in instruction.attributes:
         return instruction
     attributes = {

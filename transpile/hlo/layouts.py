@@ -158,7 +158,9 @@ def is_minor_to_major(layout: Layout) -> bool:
 
 
 def memory_space_name(memory_space: int) -> str:
-    """Return the name of memory space ``S(n)``: 0, the default, is HBM, 1 VMEM, 5 the host; others vary."""
+    """Return the name of memory space ``S(n)``: 0, the default, is HBM, 1 VMEM, 5 the host; others are
+    device-specific.
+    """
     return MEMORY_SPACES.get(memory_space, f"device-specific memory space {memory_space}")
 
 
@@ -225,7 +227,9 @@ def element_bits(shape: ArrayShape) -> int:
 
 
 def byte_size(shape: ArrayShape) -> int:
-    """Return the bytes of a buffer of a shape, with padding (``ShapeUtil::ByteSizeOf``), rounded up to whole bytes."""
+    """Return the bytes of the buffer of a shape, with padding (``ShapeUtil::ByteSizeOf``), rounded up to whole
+    bytes.
+    """
     return -(-physical_size(shape) * element_bits(shape) // 8)
 
 

@@ -143,7 +143,9 @@ def has_nan_payloads(element_type: ElementType) -> bool:
 
 
 def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
-    """Return the bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if too long."""
+    """Return the bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if it does not
+    fit.
+    """
     bits = mantissa_bits(element_type)
     payload = int(match["payload"], 16)
     if not 0 < payload < 1 << bits or not has_nan_payloads(element_type):
@@ -181,7 +183,9 @@ def _nans(dtype: np.dtype[Any]) -> tuple[bytes, bytes]:
 
 
 def array_sha256(array: npt.NDArray[Any]) -> str:
-    """Return the SHA-256 of an array's bytes in row-major order, in hexadecimal; without copies of contiguous ones."""
+    """Return the SHA-256 of an array's bytes in row-major order, in hexadecimal digits; contiguous arrays are not
+    copied.
+    """
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()
 

@@ -49,7 +49,10 @@ _TO_SPACES = bytes.maketrans(b"{}()", b"    ")
 
 
 def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
-    """Parse a literal of this ``shape``. Raises ``HloSyntaxError``: XP130 (left out), XP131 to XP133."""
+    """Parse the next literal, which has this ``shape``.
+
+    Raises ``HloSyntaxError``: XP130 left out, XP131 not of this shape, XP132 out of range, XP133 wrong type.
+    """
     start = cursor.skip()
     if isinstance(shape, TupleShape):
         return _parse_tuple(cursor, shape)
@@ -113,7 +116,10 @@ def parse_shaped_literal(cursor: Cursor) -> Literal:
 
 
 def left_out(cursor: Cursor, shape: Shape, value: Literal) -> Literal:
-    """Return ``value`` for a literal left out (``{...}``), else the next literal. Raises ``HloSyntaxError`` (XP131)."""
+    """Return ``value`` for a literal that is left out (``{...}``), else parse the next literal.
+
+    Raises ``HloSyntaxError`` (XP131) if the value does not have the shape.
+    """
     start = cursor.skip()
     match = _LEFT_OUT.match(cursor.text, start)
     if match is None:

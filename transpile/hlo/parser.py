@@ -99,7 +99,9 @@ class _ModuleParser:
         return entry or last
 
     def _computation(self) -> tuple[Computation, bool]:
-        """Parse ``ENTRY %name (parameters) -> result { .. }, thread="t"``; return it and whether it is ENTRY."""
+        """Parse ``ENTRY %name (parameters) -> result { .. }, execution_thread="t"``; return it and whether it is marked
+        ENTRY.
+        """
         cursor = self._cursor
         start = cursor.skip()
         match = cursor.match(_COMPUTATION)

@@ -76,7 +76,9 @@ def _element_texts(values: npt.NDArray[Any], element_type: ElementType, is_scala
 
 
 def _float_texts(values: npt.NDArray[Any], element_type: ElementType) -> list[str]:
-    """Return short decimal texts: the digits that a type preserves, more only if they would read as another."""
+    """Return short decimal texts: the digits that the type always preserves, more only if they would be read as another
+    number.
+    """
     with np.errstate(invalid="ignore"):  # ml_dtypes raises this for NaN
         numbers = values.astype(np.float64)
     if element_type.bits == 64:
@@ -268,7 +270,9 @@ class _WithoutConstants(_Printer):
 
 
 class _HashedText(_Printer):
-    """The printer for hashes: digests of large constants, and calls around a place of the source, without folders."""
+    """The printer for hashes: digests for large constants, and for each place in the source the calls around it, by
+    file names without folders.
+    """
 
     def __init__(self, module: HloModule) -> None:
         super().__init__(replace(module, stack_frames=()), _short_literal_text)

@@ -1,4 +1,7 @@
-"""Shape inference for every operation, by XLA's rules: :data:`SHAPE_RULES` has a row per opcode."""
+"""Shape inference for every operation, by XLA's rules.
+
+The rules are in :mod:`.shape_rules`, one module per topic; :data:`SHAPE_RULES` has one row per opcode.
+"""
 
 from __future__ import annotations
 

@@ -117,7 +117,9 @@ def shard_layout(
 
 
 def parse_meshes(text: str) -> dict[str, Mesh]:
-    """Return the meshes in the frontend attributes of a module, by name, except those that lack a device."""
+    """Return the meshes in the frontend attributes of a module, by name, except those that do not number all
+    devices.
+    """
     meshes = {}
     for name, axes_text, ids in _MESH.findall(text.replace('\\"', '"')):
         axes = [(axis, int(size)) for axis, size in _AXIS.findall(axes_text)]

@@ -90,7 +90,9 @@ class Diagnostic:
 
 
 class XlaToPythonError(Exception):
-    """The base of all errors that a user can cause. Has some diagnostics; ``str`` shows them with their hints."""
+    """The base of all errors that a user can cause. Has one or more diagnostics; ``str`` shows them with their
+    hints.
+    """
 
     exit_code = 2
 

@@ -45,7 +45,9 @@ def has_own_lines(module: HloModule) -> bool:
 
 
 def _spelled(name: str) -> str:
-    """Return a name in a form common to XLA's and JAX's modules: ``<lambda>`` is ``_lambda_`` and ``_lambda``."""
+    """Return a function name in a form common to XLA's and JAX's module names: ``<lambda>`` is ``_lambda_`` in XLA and
+    ``_lambda`` in JAX.
+    """
     return name.replace("<", "_").replace(">", "_").strip("_")
 
 

@@ -28,7 +28,9 @@ _REPLICATED = re.compile(r"\{\s*replicated\s*(?:metadata=\{[^{}]*\})?\}")
 
 
 def parse_tiling(text: str, rank: int, count: int) -> Tiles | None:
-    """Return the devices of a sharding of an array of some rank; None if it is no tiling for ``count`` devices."""
+    """Return the devices of a sharding of an array of some rank; None if the text is not a tiling for ``count``
+    devices.
+    """
     if _REPLICATED.fullmatch(text):
         return np.arange(count).reshape(*[1] * rank, count)
     match = _TILING.fullmatch(text)
@@ -83,7 +85,9 @@ def _line(tiles: Tiles, dimension: int) -> npt.NDArray[np.int64]:
 
 
 def _digits(line: npt.NDArray[np.int64]) -> list[Digit] | None:
-    """Return the mixed-radix digits of the device numbers along a line, the minor one first; None if there are none."""
+    """Return the mixed-radix digits of the device numbers along a line, the minor one first; None if they have no such
+    form.
+    """
     found: list[Digit] = []
     while line.size > 1:
         step = int(line[1])

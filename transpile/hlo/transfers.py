@@ -1,4 +1,7 @@
-"""send and recv between devices: pairs of each channel, order of transfers. Source: the seed, Recv and Send."""
+"""send and recv between devices: the pairs of devices of each channel, and the order of transfers.
+
+Source: the operation-semantics seed, Recv and Send.
+"""
 
 from __future__ import annotations
 

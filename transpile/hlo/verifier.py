@@ -126,7 +126,9 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
 
 
 def _form(instruction: Instruction) -> Form:
-    """Return everything that the checks of one instruction read. Equal texts are one object, so ids suffice."""
+    """Return everything that the checks of one instruction read. Equal texts are one object of the module, so ids
+    suffice.
+    """
     attributes = [part for key, value in instruction.attributes.items() for part in (key, id(value))]
     shapes = [id(operand.shape) for operand in instruction.operands]
     return instruction.opcode, *attributes, id(instruction.shape), *shapes
@@ -212,7 +214,9 @@ def loops_of(module: HloModule) -> Loops:
 
 
 def check_second_half(instruction: Instruction, loops: Loops) -> None:
-    """Raise HloVerificationError (XP222) for a -done (or -update) without its -start, channel or computation."""
+    """Raise HloVerificationError (XP222) for a -done (or -update) that does not follow its -start, or has another
+    channel or computation.
+    """
     wanted = FIRST_HALVES.get(instruction.opcode)
     if wanted is None:
         return
@@ -236,7 +240,9 @@ def check_second_half(instruction: Instruction, loops: Loops) -> None:
 
 
 def check_use(instruction: Instruction, loops: Loops) -> None:
-    """Raise HloVerificationError (XP222) if something reads a transfer's state before its -done, also from a tuple."""
+    """Raise HloVerificationError (XP222) for an instruction that reads the state of a transfer before its -done, also
+    from a tuple.
+    """
     if instruction.opcode in _HANDS_ON or instruction.opcode in FIRST_HALVES:
         return
     for operand in filter(_may_be_state, instruction.operands):

@@ -38,7 +38,9 @@ class Gather:
     fill: Any = None
 
     def read_at(self, at: Map) -> list[tuple[Node, Map]]:
-        """Return what an operation computed at ``at`` reads, and where: the array anywhere, then its indices."""
+        """Return what is read if the operation is computed at ``at``, and where: the array anywhere, then its
+        indices.
+        """
         batch = at[self.first : self.first + self.count]
         return [(self.array, ANYWHERE), *((index, _aligned(index, batch)) for index in self.indices.values())]
 
@@ -63,7 +65,9 @@ def is_within(index: Node, low: int, stop: int) -> bool:
 
 
 def counted_axis(index: Node, size: int, count: int) -> int | None:
-    """Return the axis, of ``count`` to which indices are broadcast, along which one is ``arange(size)``; or None."""
+    """Return the axis, of the ``count`` axes that indices are broadcast to, along which an index is ``arange(size)``;
+    None for any other index.
+    """
     longer = [axis for axis, length in enumerate(index.shape) if length != 1]
     source = index.operands[0] if index.opcode == "expand" else index
     is_whole = source.opcode == "arange" and source.ndim == 1 and source.shape == (size,) and len(longer) == 1
@@ -71,7 +75,9 @@ def counted_axis(index: Node, size: int, count: int) -> int | None:
 
 
 def gather_of(node: Node) -> Gather | None:
-    """Return the gather that an operation is; None otherwise, and for gathers that kernels do not support."""
+    """Return the gather that an operation is; None for any other operation, and for gathers that kernels do not
+    support.
+    """
     found = _FORMS[node.opcode](node) if node.opcode in _FORMS else None
     if found is None or not 0 < prod(found.array.shape) < _MOST_ELEMENTS:
         return None

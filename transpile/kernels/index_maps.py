@@ -140,7 +140,9 @@ def _in_units(operand: Node, at: Map) -> Map:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Whether an element is within a bound: ``place`` along the axis of ``size``, ``index`` as an index map."""
+    """The test whether an element is within a bound: ``place`` is the position along the axis of ``size``, as a number;
+    ``index`` as an index map.
+    """
 
     place: Offset
     index: Index

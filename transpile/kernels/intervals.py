@@ -35,7 +35,9 @@ class LineIntervals:
     axis: int
 
     def reduced(self, x: Node, neutral: np.ndarray) -> tuple[Node, Bounds]:
-        """Return the values to reduce and the bounds outside of which all are ``neutral``; none if unknown."""
+        """Return the values to reduce and the bounds outside of which all elements are ``neutral``; no bounds if
+        unknown.
+        """
         if x.opcode == "select":
             other = x.operands[2]
             return self.chosen(x) if other.is_literal and bool(literal_value(other) == neutral) else (x, ())

@@ -19,7 +19,9 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
 
 
 def is_splittable(node: Node) -> bool:
-    """Return whether reductions of parts reduce to that of the whole, without rounding to a narrow type between."""
+    """Return whether a reduction of parts can be reduced again to that of the whole, without rounding to a narrow type
+    in between.
+    """
     return node.opcode in ("sum", "prod", "max", "min", "mean") and node.operands[0].type.bits >= 32
 
 

@@ -91,7 +91,9 @@ def is_of_elements(node: Node) -> bool:
 
 
 def element_type_of(node: Node) -> ElementType | None:
-    """Return the type that a node must have, by its row here or there; None if its row leaves it open."""
+    """Return the type that a node must have, by its row here or in the array dialect; None if its row leaves it
+    open.
+    """
     row = kernel_operation(node)
     if row is not None:
         return node.operands[0].element_type if row.is_like_operand else None

@@ -50,7 +50,9 @@ def nothing(node: Node) -> bool:
 
 
 def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
-    """Return a kernel's loops. Values that later loops need again are kept if ``keeps`` says so, else recomputed."""
+    """Return the loops of a kernel. Of the values that later loops need again, those that ``keeps`` accepts are kept,
+    the others recomputed.
+    """
     results = tree_nodes(kernel.function.results)
     nodes = topological(results)
     level: dict[Node, int] = {}
@@ -111,7 +113,9 @@ def _places(node: Node) -> Iterator[Offset]:
 
 
 def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:
-    """Return the nodes read for each element, or computed from these; others follow from the element's number."""
+    """Return the nodes that are read for each element, or computed from such reads; other nodes follow from the number
+    of the element.
+    """
     found: set[Node] = set()
     for node in nodes:
         if node not in once and ("at" in node.parameters or any(operand in found for operand in node.operands)):

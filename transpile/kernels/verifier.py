@@ -67,7 +67,9 @@ def _signature_problems(kernel: Kernel, results: list[Node]) -> Iterator[str]:
 
 
 def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> Iterator[str]:
-    """Yield violations of: results of lines are the same all along a line; others have the loop's elements."""
+    """Yield violations of: a result of lines is the same for all elements of a line; any other has one element for each
+    of the loop's.
+    """
     lines, elements = kernel.lines, prod(kernel.loop)
     if lines is None:
         if kernel.reductions or kernel.of_lines or kernel.parts != 1:
@@ -133,7 +135,9 @@ def _reduction_problems(kernel: Kernel, node: Node) -> Iterator[str]:
 
 
 def _row_problems(kernel: Kernel) -> Iterator[str]:
-    """Yield violations of: rows of a table come from adjacent elements of the loop, computed together."""
+    """Yield violations of: the elements of each row of a table come from adjacent elements of the loop, which are
+    computed together.
+    """
     assert kernel.rows is not None
     if kernel.lines is not None or len(kernel.shapes) != 1:
         yield "it adds lines, or several results, to rows"

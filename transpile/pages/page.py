@@ -38,7 +38,10 @@ def _shown(value: Any) -> Any:
 
 
 def render(page: str, **values: Any) -> str:
-    """Return a page from templates ``PAGE.html.j2``, ``.css.j2`` and ``.js.j2``; texts in ``values`` are escaped."""
+    """Return a page from its templates ``PAGE.html.j2``, ``.css.j2`` and ``.js.j2``.
+
+    Every text in ``values`` is escaped, and its invisible characters are spelled out.
+    """
     environment = _environment()
     style, script = (environment.get_template(f"{page}.{kind}.j2").render() for kind in ("css", "js"))
     return environment.get_template(f"{page}.html.j2").render(

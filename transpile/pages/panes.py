@@ -24,7 +24,10 @@ AROUND = 12  # lines of source that are shown before and after a traced one
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a pane; ``number`` is empty for a heading or a gap. It computes the values of ``mains``."""
+    """A line of a pane; ``number`` is empty for a heading or a gap.
+
+    It belongs to ``statements``, and computes the values of ``mains``, which are some of these.
+    """
 
     tokens: Line
     number: str = ""
@@ -60,7 +63,10 @@ class Linked:
 
 
 def make_panes(*emitted: GeneratedModule) -> list[Pane]:
-    """Return the panes of a module and of those emitted, one for each target; last the source, if known."""
+    """Return the panes of a module and of the modules emitted for it, one for each target.
+
+    The last one is the program's own source, if places in it are known.
+    """
     module, places = original(emitted[0]), dict[Place, int]()
     text, lines = linked_lines(*emitted, places=places)
     first, python = 0, list[Pane]()

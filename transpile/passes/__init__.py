@@ -1,4 +1,6 @@
-"""Rewrites of the HLO dialect and of the array dialect; ``PIPELINE`` has those for one function of the latter."""
+"""Rewrites of the HLO dialect and of the array dialect; ``PIPELINE`` has those that rewrite one function of the
+latter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Copies results that may alias arguments, constants or each other, or are not writable."""
+"""Copies results that may alias arguments, constants or each other, or that are not writable.
+
+After ``y = main(x)``, ``y += 1`` changes only ``y``.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def _constants(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def first_item(text: str) -> tuple[str, str, int] | None:
-    """Return the list, the number of the item that an expression begins with, and the text behind it; or None."""
+    """Return the list and the number of the item that an expression begins with, and the text behind it; None if it
+    does not begin with an item.
+    """
     for node in ast.walk(template(text).tree):
         match node:
             case ast.Subscript(ast.Name(name), ast.Constant(number), col_offset=0) if type(number) is int:

@@ -40,7 +40,9 @@ class Block:
 
 
 def blocks(rows: Sequence[tuple[int, str]]) -> list[Block]:
-    """Return the statements of a body. Each row has an indentation and a text, a compound statement's head."""
+    """Return the statements of a body. Each row has its indentation and its text, which for a compound statement is its
+    head.
+    """
     found, end = _blocks(rows, 0, rows[0][0] if rows else 0)
     assert end == len(rows)
     return found
@@ -83,7 +85,9 @@ class LiveNames:
         self._bind(frozenset(parameters), self._block(blocks(rows), _NONE, (_NONE, _NONE)))
 
     def _block(self, statements: Sequence[Block], after: Live, around: tuple[Live, Live]) -> Live:
-        """Return the names live before statements; ``around`` are those behind the loop around and at its head."""
+        """Return the names that are live before statements. ``around`` has those live behind the enclosing loop and at
+        its head.
+        """
         for statement in reversed(statements):
             self.fixed |= self.tracked & statement.names.fixed
             after = self._before(statement, after, around)
@@ -118,7 +122,9 @@ class LiveNames:
         return after | inside
 
     def _loop(self, targets: Live, reads: Set[str], body: Sequence[Block], end: Live, behind: Live) -> Live:
-        """Return the names that are live at the head of a loop, to a fixed point: its body may run again, or never."""
+        """Return the names that are live at the head of a loop, by iteration to a fixed point: the body may run again,
+        or not at all.
+        """
         head = end | reads
         while True:
             first = self._bind(targets, self._block(body, head, (behind, head)))

@@ -129,7 +129,9 @@ def _in(node: ast.AST) -> Iterator[ast.Name]:
 
 
 def _copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:
-    """Return pairs (target, source) that an assignment copies: ``x = y``, a part of ``x, i = y, 0``, or several."""
+    """Return pairs (target, source) of names that an assignment copies: ``x = y``, a part of ``x, i = y, 0``, or
+    several targets from one name, which may be a hole for a tuple.
+    """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return [pair for own, given in zip(target.elts, value.elts, strict=True) for pair in _copies(own, given)]
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):

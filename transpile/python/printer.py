@@ -1,4 +1,6 @@
-"""Rewriting of functions by spans: statements change depth, parts are replaced; the rest keeps its author's text."""
+"""Rewriting of functions by spans: statements move to other depths and some parts are replaced; the rest keeps its
+author's text.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ class Printer:
         return [_INDENT * depth + "else:", *(_INDENT + line if line else "" for line in written)]
 
     def _end_of_head(self, start: int, first: int) -> int:
-        """Return the end of a compound statement's head, with the comment behind it; the body begins at ``first``."""
+        """Return the end of a compound statement's head, including the comment behind its colon. The body begins in
+        line ``first``.
+        """
         end = self.starts[first - 1] - 1
         lines = self.source[start:end].split("\n")
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip().startswith("#")):
@@ -201,7 +205,9 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def head(function: ast.FunctionDef, lost: frozenset[str], required: frozenset[str] = frozenset()) -> str:
-    """Return ``def`` with the remaining parameters, on one line. ``required`` ones are always given, not as None."""
+    """Return ``def`` with the remaining parameters, on one line. Callers always pass ``required`` parameters, never as
+    None.
+    """
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)

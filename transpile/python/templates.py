@@ -22,7 +22,9 @@ _SIMPLE_EXPONENT = re.compile(rf"[-+~]?{_SIMPLE}(?![\w.(\[])")
 
 
 def hole(depth: int, number: int) -> str:
-    """Return the name of the hole for an operand of a macro, by the nesting depth of calls and the operand's number."""
+    """Return the name of the hole for an operand of a macro, by the nesting depth of macro calls and the operand's
+    number.
+    """
     return f"{_MARK}{depth}_{number}_"
 
 

@@ -1,4 +1,6 @@
-"""Black's line breaks for the most common forms of statements, without importing black, which takes long."""
+"""Black's line breaks for the most common forms of statements, without importing black, which takes as long as a small
+program does.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _DEF = "def "
 
 
 class _Break(NamedTuple):
-    """A broken statement: the text before and behind some parts. With ``apart``, each part gets a line."""
+    """The pieces of a broken statement: the text before and behind some parts. With ``apart``, each part gets a
+    line.
+    """
 
     before: str
     parts: list[str]

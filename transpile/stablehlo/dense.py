@@ -24,7 +24,10 @@ class DenseError(ValueError):
 
 
 def dense(text: str, shape: ArrayShape) -> npt.NDArray[Any]:
-    """The array of the text between ``dense<`` and ``>``; one number as a broadcast view. Raises ``DenseError``."""
+    """The array that the text between ``dense<`` and ``>`` is. One number is a broadcast view of itself.
+
+    Raises ``DenseError``.
+    """
     if UNBOUNDED in shape.dimensions:
         raise DenseError("a literal has numbers as sizes")
     raw = _HEX.fullmatch(text)
@@ -57,7 +60,10 @@ def compact(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def from_bytes(raw: bytes | memoryview, shape: ArrayShape) -> npt.NDArray[Any]:
-    """The array of bytes, lowest first; or one element for all; or packed bits. Raises ``DenseError``."""
+    """The array whose elements are these bytes, the lowest of each first; or one element for all; or packed bits.
+
+    Raises ``DenseError``.
+    """
     if min(shape.dimensions, default=0) < 0:
         raise DenseError("a literal has numbers as sizes")
     dtype, count = shape.element_type.dtype, shape.size

@@ -78,7 +78,9 @@ class Templates:
 
 
 def split(line: str) -> list[str]:
-    """What is alike in lines of one form, and between it the names in this one, of values and functions."""
+    """What is alike in lines of one form, and between the parts the names in this one: of values, and of the function
+    that is called or defined.
+    """
     function = _FUNCTION.match(line) if "@" in line else None
     if function is None:
         return _NAMES.split(line)

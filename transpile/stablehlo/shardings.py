@@ -60,7 +60,9 @@ def marks(attributes: Mapping[str, Any], meshes: Mapping[str, Mesh]) -> dict[str
 
 
 def tiled(sharding: str, meshes: Mapping[str, Mesh]) -> str | None:
-    """A sharding in HLO's spelling, ``{devices=[4,1]<=[4]}``; None if its mesh is unknown or of another order."""
+    """A sharding in HLO's spelling, ``{devices=[4,1]<=[4]}``; None where its mesh is not known, or numbers the devices
+    in an order of its own.
+    """
     found = parse_shardings(sharding, meshes)
     if not found or any(np.diff(found[0].mesh.devices.ravel()) != 1):
         return None

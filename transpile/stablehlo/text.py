@@ -45,7 +45,9 @@ _KEY_PAIR = re.compile(r"x(?=\s*\[)")
 
 @dataclass(slots=True)
 class _Statement:
-    """One operation as read: ``places`` of operands in ``names``, ``arguments`` of regions, ``head``'s begin."""
+    """One operation as it is read: ``places`` are those of its operands among ``names``, ``arguments`` has the places
+    of what its regions take; ``head`` is where they begin.
+    """
 
     name: str
     span: Span

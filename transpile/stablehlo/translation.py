@@ -29,7 +29,10 @@ from .writer import Names, Writer, in_order
 
 
 class Translator:
-    """Translates a program by rules, ``*`` for operations without one. Raises ``HloSyntaxError`` with the place."""
+    """Translates one program by rules, of which that of ``*`` is for operations without one.
+
+    Raises ``HloSyntaxError`` with the place of the operation that is at fault.
+    """
 
     def __init__(self, program: Program, origins: Origins, source: SourceText, rules: Mapping[str, Rule]) -> None:
         self.program = program

@@ -172,7 +172,9 @@ class Writer:
         return made
 
     def _ends(self, root: Instruction) -> list[Instruction]:
-        """Instructions that are no operands, without constants that only inner computations need."""
+        """The instructions that are no operands. Constants that only computations inside this one need are taken away:
+        these have their own.
+        """
         used = set(chain.from_iterable([each.operands for each in self.instructions]))
         ends = [each for each in self.instructions if each not in used]
         stays = self.needed | {root}

@@ -213,7 +213,10 @@ def signature(project: Project, module: VendoredModule) -> Signature:
 
 
 def _gradient(project: Project, module: VendoredModule) -> Gradient:
-    """Return the argument of a gradient. Raises ``UsageError`` (XP710) unless it is a flat array."""
+    """Return the argument with respect to which a function returns a gradient.
+
+    Raises ``UsageError`` (XP710) unless it is a flat array that SciPy can pass.
+    """
     found = argument_leaves(project, module)
     name = list(dict.fromkeys(leaf.argument for leaf in found))[int(module.gradient)]
     first, *others = [leaf for leaf in found if leaf.argument == name]

@@ -56,7 +56,10 @@ _UNTYPED = frozenset(("scipy",))  # packages without types
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function of a package before it is written: ``source`` is a file or a reference; else a ``program``."""
+    """A function of a package before it is written.
+
+    ``source`` is a file or a function reference as on the command line; it is empty if there is a ``program``.
+    """
 
     name: str
     source: str
@@ -247,7 +250,9 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
 def _parts_with_gradient(
     parts: Sequence[Part], sources: Sequence[Any], arguments: Sequence[Any], number: str, weights: str
 ) -> list[Part]:
-    """Return a function of value and gradient for each fit part; warn of others. Raises ``UsageError`` (XP710)."""
+    """Return a function of value and gradient for each part that is a function of JAX and returns a number; warn of the
+    others. Raises ``UsageError`` (XP710) if there is none.
+    """
     problems = [_problem_of_gradient(part, source, weights) for part, source in zip(parts, sources, strict=True)]
     told = [f"{part.name} has no gradient: {why}" for part, why in zip(parts, problems, strict=True) if why]
     if all(problems):

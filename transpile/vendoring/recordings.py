@@ -180,7 +180,9 @@ def _excused(
     program: HloModule,
     inputs: Sequence[Array],
 ) -> tuple[list[LeafResult], list[float]]:
-    """Return the verdicts, floats ``close`` where rounding moves as far, and how far it may move each result."""
+    """Return the verdicts, with floats made ``close`` that rounding errors in the inputs or functions move as far, and
+    for each result how far they may move it.
+    """
     with_other_functions = [with_moved_functions(program, seed) for seed in range(TRIALS)]
     of_functions = [_in_xla(other, inputs) for other in with_other_functions if other is not None]
     of_inputs = [_in_xla(program, inputs, seed) for seed in range(TRIALS)]

@@ -20,7 +20,10 @@ _Tree = frozenset[tuple[tuple[Any, ...], str, tuple[int, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The arguments of a function that are states, each with the index of its next value among ``results``."""
+    """The arguments of a function that are states, each with the index of its next value among the results.
+
+    ``results`` is the number of results, None for a single one.
+    """
 
     places: dict[str, int]
     results: int | None
@@ -52,7 +55,9 @@ def _is_part(given: _Tree, part: _Tree, unread: float) -> bool:
 
 
 def _unread(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> dict[str, float]:
-    """Return how many leaves each argument may have that are no parameters: those between its neighbours."""
+    """Return how many leaves each argument may have that are no parameters: leaves that JAX counted between those of
+    its neighbours, and any number behind the last.
+    """
     numbers = program.trees.leaves if program.trees is not None else ()
     if len(numbers) != len(arguments):
         return {}

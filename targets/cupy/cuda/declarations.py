@@ -1,4 +1,6 @@
-"""Declarations of kernels: ``ElementwiseKernel``, the prelude's ``RowKernel``, ``WideKernel``, and C++ functions."""
+"""Declarations of kernels: ``ElementwiseKernel``, the prelude's ``RowKernel`` and ``WideKernel``, and shared C++
+functions.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,9 @@ class Launch:
 
     @property
     def has_spare_threads(self) -> bool:
-        """Whether there are threads without an element. Not in loops: there these repeat the last line."""
+        """Whether there are threads without an element. In loops there are none: a thread without a line repeats the
+        last line.
+        """
         return not self.in_loops and (self.width != self.lines.length or self.has_spare_lines)
 
 
@@ -98,7 +100,9 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
-    """Return the launch and the phases of a kernel for lines of any length: threads of a block loop over a line."""
+    """Return the launch and the phases of a kernel for lines of any length: the threads of a block loop over
+    each line.
+    """
     assert kernel.lines is not None
     together = 1 if kernel.lines.are_rows else _WARP
     width = _SMALL_BLOCK if kernel.lines.are_rows else _LARGEST_BLOCK // _WARP
@@ -106,7 +110,9 @@ def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def _short_rows(lines: Lines) -> Launch:
-    """Return a launch of a thread for each element: several short rows a block, or one of up to 1024 elements."""
+    """Return a launch of one thread for each element, with several short rows in a block or one row of up to 1024
+    elements.
+    """
     if lines.length > _WARP or lines.count == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
@@ -152,13 +158,17 @@ def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
 
 
 def _part_of_warp(lines: Lines) -> int:
-    """Return how many threads of a warp share a row: as few as keep it in short shares, if rows occupy a device."""
+    """Return how many threads of a warp share a row: as few as can keep it in short shares of whole groups, if there
+    are enough rows to occupy a device.
+    """
     sizes = [n for n in (_WARP // 4, _WARP // 2) if lines.length % (n * _AT_ONCE) == 0 and lines.length <= n * _SHARE]
     return sizes[0] if sizes and lines.count >= _MORE_ROWS else _WARP
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:
-    """Return (width, together) of columns: adjacent threads have adjacent ones; long ones are divided among groups."""
+    """Return (width, together) of columns: adjacent threads have adjacent columns; the rows of long columns are divided
+    among groups of threads.
+    """
     if lines.length <= _LONGEST_SHARE:
         return 1, _SMALL_BLOCK
     together = min(_power(lines.count), _WARP)

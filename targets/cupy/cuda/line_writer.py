@@ -1,4 +1,6 @@
-"""The body of a kernel whose threads compute rows or columns together: an element each, or loops between reductions."""
+"""The body of a kernel whose threads compute rows or columns together: one element each, or loops between
+reductions.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ class LineWriter(KernelWriter):
                 self.made[node] = self.names.fresh(f"{self.texts[node]}_here")
 
     def _is_along(self, at: Offset) -> bool:
-        """Return whether a read goes along a row of the loop, or along a single row that all share."""
+        """Return whether a read goes along a row of the loop, or along the single row of an array that all rows
+        share.
+        """
         return at.is_own or (not at.start and [self.renderer.spelled(term) for term in at.terms] == [_ALONG])
 
     def _first_lines(self) -> list[str]:

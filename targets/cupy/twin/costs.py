@@ -61,7 +61,9 @@ class Counted:
 
 
 def _addresses(a: Array, b: Array) -> int:
-    """Return the number of kernels that compute the addresses of a batch's matrices: one for each axis, or none."""
+    """Return the number of kernels that compute the addresses of the matrices in a batch: one for each batch axis of
+    both operands and the result if the operands' batches differ, else none.
+    """
     axes = max(a.ndim, b.ndim) - 2
     return 3 * axes if axes > 0 and a.shape[:-2] != b.shape[:-2] else 0
 

@@ -66,7 +66,9 @@ class Cublas:
         return _CONSTANTS[name]
 
     def gemmStridedBatchedEx(self, *arguments: int) -> None:
-        """Multiply on the current stream. Raises TypeError and CublasError, CaptureError during a capture."""
+        """Multiply on the current stream. Raises TypeError and CublasError, and CaptureError while a stream is
+        captured.
+        """
         graphs.not_captured("cuBLAS is called")
         multiply(*arguments)
 
@@ -119,7 +121,9 @@ def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: in
 
 
 def _overlap(*axes: tuple[int, int]) -> bool:
-    """Return whether elements share an address: an axis' stride is no larger than the span of the smaller ones."""
+    """Return whether several elements have the same address, given the size and the stride of each axis: an axis whose
+    stride is not larger than the span of the axes with smaller strides.
+    """
     span = 0
     for step, size in sorted((step, size) for size, step in axes if size > 1):
         if step <= span:

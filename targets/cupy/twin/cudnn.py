@@ -77,7 +77,9 @@ class Graph:
         return self._convolution((image, None, loss), geometry)
 
     def _convolution(self, parts: tuple[Tensor | None, ...], geometry: dict[str, list[int]]) -> Tensor:
-        """Record a convolution of images with weights that gives losses; the one that is None is the result."""
+        """Record a convolution of images with weights that gives losses; the one of the three that is None is the
+        result.
+        """
         if any(low < 0 for name in ("pre_padding", "post_padding") for low in geometry[name]):
             raise CudnnError("padding is negative")
         self.geometry, self.made = geometry, Tensor("made", [], [], "")
@@ -140,7 +142,9 @@ class Graph:
         graphs.work("cudnn", compute, [part for part in (image, weight, loss) if part is not made], [made])
 
     def _taps(self, images: Any, sizes: Any, counts: Any) -> Iterator[tuple[Any, list[slice], list[slice]]]:
-        """Yield each element of a convolution's kernel, the slices of images that it multiplies, and of the losses."""
+        """Yield each element of the convolution's kernel, the slices of the images that it multiplies, and those of the
+        losses.
+        """
         before, _, strides, dilations = self.geometry.values()
         for tap in product(*map(range, sizes)):
             seen, places = [], []

@@ -168,7 +168,9 @@ def operand(value: Any) -> Any:
 
 
 def _index(index: Any, reads: bool) -> Any:
-    """Return an index with the host's arrays. Raises TypeError and IndexError as CuPy does, and HiddenWait."""
+    """Return an index with the host's arrays. Raises TypeError, IndexError for an index that CuPy refuses, and
+    HiddenWait for bounds on the device, or for a mask if ``reads``.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         for bound in (part.start, part.stop, part.step) if isinstance(part, slice) else ():
@@ -214,7 +216,9 @@ def written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a product; narrow floats are summed in float32. Raises TypeError where CuPy refuses or rounds."""
+    """Return a product; narrow floats are summed in float32. Raises TypeError for products that CuPy refuses or
+    rounds.
+    """
     dtype = np.result_type(a.dtype, b.dtype)
     if dtype.name == "bfloat16" and max(a.ndim, b.ndim) > 2:
         raise TypeError("a batched product of bfloat16 is not supported")

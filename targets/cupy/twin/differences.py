@@ -140,7 +140,9 @@ def einsum(subscripts: str, *operands: np.ndarray) -> np.ndarray:
 
 
 def _argsort(x: np.ndarray, axis: int = -1, kind: Any = None) -> Any:
-    """Return the order of a sort. CuPy sorts float vectors by bits, signed NaN first; elsewhere NaN come last."""
+    """Return the order of a sort. CuPy sorts float vectors by bits, so that NaN with a sign come first; in arrays of
+    more axes all NaN come last.
+    """
     order = np.argsort(x, axis, kind="stable")
     if x.ndim != 1 or x.dtype.kind != "f":
         return order
@@ -162,7 +164,9 @@ def _scatter(ufunc: np.ufunc, dtypes: str) -> Callable[..., Any]:
 
 
 def _cholesky(a: np.ndarray) -> np.ndarray:
-    """Cholesky factors without an exception: those of matrices that are not positive definite are arbitrary."""
+    """Return Cholesky factors without an exception: the factor of a matrix that is not positive definite is
+    arbitrary.
+    """
     result = np.empty_like(a)
     for index in np.ndindex(a.shape[:-2]):
         try:

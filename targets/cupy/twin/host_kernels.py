@@ -64,7 +64,9 @@ class OrderMatters(AssertionError):
 
 @cache
 def compiled(source: str) -> ctypes.CDLL:
-    """Return the shared library of C++ source, cached if compiled before. Raises UsageError (XP465) without g++."""
+    """Return the shared library of C++ source, from a cache folder if it was compiled before. Raises UsageError (XP465)
+    without g++.
+    """
     if COMPILER is None:
         raise UsageError(Diagnostic("XP465", "g++ is not installed, which compiles kernels where there is no GPU"))
     folder = Path(tempfile.gettempdir()) / f"xla2py-host-kernels-{os.getuid()}"
@@ -85,7 +87,9 @@ def compiled(source: str) -> ctypes.CDLL:
 
 @cache
 def _header(folder: Path) -> Path:
-    """Return the path of a copy of the header with its precompiled form beside it, which makes g++ 5 times faster."""
+    """Return the path of a copy of the header with its precompiled form beside it, which makes g++ five times as
+    fast.
+    """
     assert COMPILER is not None
     text = HEADER.read_text("utf-8")
     copy = folder / f"hostcuda-{hashlib.sha256(text.encode()).hexdigest()[:16]}.h"
@@ -171,7 +175,10 @@ class ElementwiseKernel:
         assert not is_outside, f"{self.name} reads or writes beside an array"
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
-        """Return C++ with a loop around the operation, its names after an underscore, and the type letters defined."""
+        """Return C++ with a loop around the operation, and the type letters defined.
+
+        Names of the loop begin with an underscore, as no parameter's name does.
+        """
         _require_headers(f"{self.preamble}{self.operation}", [dtype.name for dtype in types])
         letters = {}
         pointers, sizes, elements, raws = [], [], [], []
@@ -198,7 +205,9 @@ class ElementwiseKernel:
 
 
 def _require_headers(text: str, dtypes: Sequence[str]) -> None:
-    """Raise AssertionError if a kernel uses a 16-bit float without its header. CuPy includes those of arguments."""
+    """Raise AssertionError if a kernel uses a 16-bit float without its header. CuPy includes the header of each
+    argument type.
+    """
     code = re.sub("//.*", "", text)
     for name in ("float16", "bfloat16"):
         is_there = name in dtypes or f"cupy/{name}.cuh" in code
@@ -206,12 +215,16 @@ def _require_headers(text: str, dtypes: Sequence[str]) -> None:
 
 
 def _size(param: Any, number: int) -> Any:
-    """Return an integer argument of a kernel in the type of its parameter, or as it is if that has none."""
+    """Return an integer argument of a kernel in the type of its parameter, or as it is if the parameter has no fixed
+    type.
+    """
     return number if param.dtype is None or param.raw else np.dtype(param.dtype).type(number)
 
 
 def _flushing(dtypes: Iterable[str]) -> str:
-    """Return how a kernel flushes subnormals: GPUs spare those of float64, but CPUs flush both or none."""
+    """Return the statement by which a kernel flushes subnormals. A GPU does not flush those of float64, but a CPU can
+    only flush both or none.
+    """
     return "" if {"float64", "complex128"} & set(dtypes) else "Flushing flushing; "
 
 
@@ -226,7 +239,9 @@ def _agree(results: list[list[np.ndarray]], name: str, *, are_sums: bool = False
 
 
 class _Fenced:
-    """A copy of an array between fences of bytes that must not change: as floats NaN, different for each array."""
+    """A copy of an array between two fences of bytes that must not change. Read as floats they are NaN, different for
+    each array.
+    """
 
     FENCE = 1024  # bytes
 

@@ -26,7 +26,9 @@ MAY_WAIT = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_genera
 
 @cache
 def cupyx_function(dotted: str) -> Any:
-    """Return a function of cupyx. If importing its module needs CUDA, return a stub of the same signature."""
+    """Return a function of cupyx. If its module needs CUDA libraries to be imported, return a stub of the same
+    signature.
+    """
     module, _, name = dotted.rpartition(".")
     return (
         getattr(_CUPYX[module], name)
@@ -71,7 +73,10 @@ def has_cublas(name: str) -> bool:
 
 @cache
 def cublas_arguments(name: str) -> tuple[str, ...]:
-    """Return the parameters of a function of ``cupy.cuda.cublas``, from its docstring. Raises AttributeError."""
+    """Return the names of the parameters of a function of ``cupy.cuda.cublas``, from its docstring.
+
+    Raises AttributeError if there is no such function.
+    """
     return tuple(part.rpartition(" ")[2] for part in _cublas_parameters(name))
 
 

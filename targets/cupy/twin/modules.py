@@ -97,7 +97,9 @@ class Namespace(ModuleType):
 
 
 def sends_addresses(parts: Any) -> bool:
-    """Return whether CuPy joins arrays in one kernel, given an array of addresses: many small of one type."""
+    """Return whether CuPy joins arrays in one kernel, which gets an array of their addresses: many small ones of one
+    type.
+    """
     arrays = list(parts)
     total = sum(array.nbytes for array in arrays)
     return len(arrays) > 8 and len({array.dtype for array in arrays}) == 1 and total < len(arrays) << 21
@@ -174,7 +176,9 @@ def twin() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _imported_as(modules: Mapping[str, Any]) -> Iterator[None]:
-    """Replace these modules in ``sys.modules``. Other modules imported meanwhile stay, as some load only once."""
+    """Replace these modules in ``sys.modules``. Other modules imported meanwhile stay, since some cannot be loaded
+    twice.
+    """
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
     try:

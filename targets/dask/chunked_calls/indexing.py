@@ -43,7 +43,9 @@ def _take_elements(node: Node) -> Arguments:
 
 
 def _place(node: Node) -> tuple[int, Any] | None:
-    """Return the axis of ``x[:, i]`` or ``x[:, i : i + 4]`` with a computed position, and its item; or None."""
+    """Return the axis of ``x[:, i]`` or ``x[:, i : i + 4]`` that has a computed position, and its item; None if there
+    are several or another kind of index.
+    """
     found = [(axis, item) for axis, item in enumerate(node.parameters["index"]) if item != FULL]
     is_alone = len(found) == 1 and slot_of(found[0][1]) is not None and not node.operands[1].ndim
     return found[0] if is_alone and _are_arrays(node.operands[1:]) else None

@@ -20,7 +20,9 @@ from ..planning.scatters import is_scatter
 
 
 class _Box(NamedTuple):
-    """A box in an array: its start (a number, also one in ``main``), shape and step along each axis."""
+    """A box in an array: its start (a number, or an operand that is a number in ``main``), shape and step along each
+    axis.
+    """
 
     starts: tuple[int | Slot, ...]
     shape: tuple[int, ...]
@@ -87,7 +89,9 @@ def _padded(node: Node) -> OperandAxes:
 
 
 def _sliced(node: Node) -> OperandAxes:
-    """Return the axes of a slice that keeps the rank. dask.array reverses arrays in place, which is left to it."""
+    """Return the axes of a slice that keeps the rank. dask.array reverses computed arrays in place, so that is left to
+    it.
+    """
     x = node.operands[0]
     is_turned = x.shape == node.shape and not is_argument(x)
     return _all_axes(node) if len(x.shape) == node.ndim and not is_turned and _box(node) is not None else {}

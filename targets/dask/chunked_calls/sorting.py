@@ -76,7 +76,9 @@ def _whole_lines(
 def _bytes_of_a_line(
     axis: Callable[[Node], int], holds: int, element_bytes: int, node: Node, block: Sequence[int]
 ) -> int:
-    """Return the bytes that a task holds to sort a line longer than a block; 0 if the line is sorted in runs."""
+    """Return the bytes that a task holds to sort a whole line that is longer than a block; 0 if the line is sorted in
+    runs.
+    """
     line, room = node.operands[0].shape[axis(node)], prod(block)
     itemsizes = sum(operand.type.dtype.itemsize for operand in node.operands)
     return line * (holds * itemsizes + element_bytes) if room < line <= LINE_CHUNKS * room else 0

@@ -12,7 +12,10 @@ COPIES = 10  # blocks of float32 that np.linalg.qr holds, with LAPACK's copies i
 
 
 def _rows(node: Node) -> OperandAxes:
-    """Return the row axes of a matrix at least twice as high as wide, and of its tall factor, not if square."""
+    """Return the row axis of a matrix with at least twice as many rows as columns, and that of its tall factor.
+
+    There is none if the tall factor is to be square.
+    """
     sizes = node.operands[0].shape
     if len(sizes) != 2 or not sizes[0] >= 2 * sizes[1] > 0:
         return {}

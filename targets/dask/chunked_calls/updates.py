@@ -57,7 +57,9 @@ def _updates(node: Node) -> OperandAxes:
 
 
 def _rows_and_updates(node: Node) -> OperandAxes:
-    """Return the first axis of the array and the axes of updates; only the first if they must stay in order."""
+    """Return the first axis of the array and the axes of updates; only the first axis of updates if they must stay in
+    order.
+    """
     if not is_scatter(node):
         return {}
     return {(0, 0): 0, **(_updates(node) or dict.fromkeys(next(_along_updates(node), ())))}

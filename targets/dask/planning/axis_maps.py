@@ -22,7 +22,9 @@ FACTORED = {
 
 
 def axis_maps(node: Node) -> list[AxisMap]:
-    """Return the axis maps of a node's operands: the result axis of each operand axis, None if it is needed whole."""
+    """Return the axis map of each operand of a node: the result axis of each operand axis, None if it is needed
+    whole.
+    """
     if node.opcode == "item":
         shared, (call,) = axes_of_its_call(node), node.operands
         return [tuple(axis if axis < shared else None for axis in range(len(shape_of(call))))]

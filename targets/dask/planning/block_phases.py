@@ -92,7 +92,9 @@ class BlockPhase:
         return self.tiles is not None and not self.accumulates and not self.note
 
     def _most_rows(self, cut: CutAxis | None) -> int | None:
-        """Return the number of rows that fit the cache if a block function makes arrays larger than given, or None."""
+        """Return the number of rows that fit the cache if a block function makes much larger arrays than it is given,
+        else None.
+        """
         assert cut is not None
         given, made = (self._largest(places, cut) for places in (self.trace.sources, self.trace.order))
         if made <= max(TILE_BYTES, MUCH * given):
@@ -135,7 +137,9 @@ class BlockPhase:
 
     @cached_property
     def cost(self) -> Cost:
-        """The cost of the tasks: blocks given, results, and intermediate arrays for a tile at a time."""
+        """The cost of the tasks: the blocks that they are given, their results, and intermediate arrays, for a tile at
+        a time.
+        """
         chunks, sources = self.trace.chunks, [source.node for source in self.trace.sources.values()]
         parts = sum(chunks.block_bytes(root.node) for root in self.roots if root.strategy.gives_parts)
         blocks = sum(chunks.block_bytes(root.node) for root in self.roots if not root.strategy.gives_parts)
@@ -168,7 +172,9 @@ class BlockPhase:
 
 
 def _joined(root: Root, symbol: IndexSymbol) -> int | str | None:
-    """Return how the results of all tiles become one block; None for sums of narrow floats, which would round."""
+    """Return how the results of all tiles become one block; None for sums of narrow floats, where each partial sum
+    would round.
+    """
     axis = root.index.index(symbol)
     if axis not in root.summed:
         return axis

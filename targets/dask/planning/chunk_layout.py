@@ -42,7 +42,10 @@ class Round:
         )
 
     def applied(self, function: Function, memory: int | None) -> tuple[Chunks, Choices]:
-        """Return the chunks of a function at other sizes. Raises UnsupportedError (XP424) if its structure differs."""
+        """Return the chunks of the same function at other sizes.
+
+        Raises UnsupportedError (XP424) if the function's structure differs, or if a node needs another strategy.
+        """
         if _structure(nodes_of(function)) != self.structure:
             raise UnsupportedError(Diagnostic("XP424", "the program does not compute the same at all sizes"))
         classes = classified(function, memory, self.shapes)

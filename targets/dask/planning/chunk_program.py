@@ -152,7 +152,9 @@ def _targets(limits: Limits) -> Iterator[int]:
 
 
 def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
-    """Return the results whose chunks should be small enough for malloc to reuse: those of a task, unless too many."""
+    """Return the results whose chunks should be small enough for malloc to reuse their memory: those that a task
+    computes at once, unless they would have too many chunks.
+    """
     results = [result for result in tree_nodes(function.results) if result.element_type is not None]
     sizes = {result: result.nbytes for result in results}
     if max(sizes.values(), default=0) <= CHUNK_BYTES:
@@ -178,7 +180,9 @@ def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError
 
 
 def without_computed_stores(function: Function) -> None:
-    """Turn the stores of loops at computed positions into carried values. Block functions update them in place, too."""
+    """Turn the stores of loops at computed positions into carried values. A block function updates these in place all
+    the same.
+    """
     for node in topological(roots(function)):
         if node.opcode == "loop":
             loop: Loop = node.parameters["loop"]
@@ -202,7 +206,10 @@ def _carry(function: Function, loop: Loop, store: Store) -> None:
 
 
 def chunk_length(text: str) -> int | None:
-    """Return the chunk length along every axis if the text is a number, else None. Raises UsageError (XP741) for 0."""
+    """Return the chunk length along every axis if the text is a number of elements, else None.
+
+    Raises UsageError (XP741) for 0.
+    """
     if re.fullmatch(r"[0-9]{1,18}", text.strip()) is None:
         return None
     if not int(text):

@@ -140,7 +140,9 @@ def _held(classes: AxisClasses) -> set[Axis]:
 
 
 def _needs(classes: AxisClasses) -> dict[Axis, int]:
-    """Tell for each class of axes needed whole whether a strategy can divide it (IN_PIECES) or not (WHOLE)."""
+    """Return for each class of axes that some node needs whole whether a strategy can divide it (IN_PIECES) or not
+    (WHOLE).
+    """
     found = dict.fromkeys(_held(classes), WHOLE)
     readers = frozenset(node for scan in classes.scans.values() for node in scan.readers)
     for node in classes.nodes:

@@ -1,4 +1,6 @@
-"""Implementations: prelude functions that compute an operation on lazy arrays along axes of several chunks."""
+"""Chunked implementations: prelude functions that compute an operation on lazy arrays along axes with several
+chunks.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ class Chunks:
         return {(k, axis) for k, axis, place in axes if place is None and self.is_cut_along[node.operands[k]][axis]}
 
     def followed(self, node: Node) -> tuple[bool, ...]:
-        """Return which axes of a result are cut: those that are cut in an operand and, in a new array, those to be."""
+        """Return which axes of a result are cut: those that are cut in an operand and, for a new array, those to be
+        cut.
+        """
         found = list(self.is_cut_along[node])
         for operand, axis_map in zip(node.operands, self.classes.axis_maps[node], strict=True):
             for axis, place in enumerate(axis_map):
@@ -77,5 +79,7 @@ class Chunks:
         return prod(ceil(n / max(1, self.length(node, k))) for k, n in sizes if find(node, k) not in without)
 
     def given_bytes(self, nodes: Iterable[Node], *, by_rows: bool = False) -> int:
-        """Return the bytes of a block of each node, without those of ``main``'s arguments if read ``by_rows``."""
+        """Return the bytes of a block of each node, without those of ``main``'s arguments if they are read
+        ``by_rows``.
+        """
         return sum(self.block_bytes(x) for x in nodes if not (by_rows and is_argument(x) and self.is_cut(x)))

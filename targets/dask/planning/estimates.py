@@ -73,7 +73,9 @@ def _row(function: Function, cost: Cost, nodes: tuple[Node, ...], level: int, ti
 
 
 def _waiting(tasks: int, busy: int) -> int:
-    """Return how many parts of a sum wait at a time: each thread's next, and in each level of the tree all but one."""
+    """Return how many parts of a sum wait at the same time: the next part of each thread, and in each level of the tree
+    all but one of the parts that are added together.
+    """
     return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
 
 

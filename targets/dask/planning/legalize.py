@@ -40,7 +40,9 @@ def legalized(function: Function, chunks: Chunks) -> bool:
 
 
 def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
-    """Return the rewrite of a node to cut, or None: of a matrix along rows or columns, of random numbers anywhere."""
+    """Return the rewrite of a node that is to be cut, or None: of a matrix along its rows or columns, of random numbers
+    along any axis.
+    """
     if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
         bits = chunks.classes.items(node.operands[0], 1)
         return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, chunks) else None
@@ -125,7 +127,9 @@ def _triangle(direction: str) -> Rewrite:
 
 
 def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
-    """Return a vector on a diagonal as a select: each row is the vector, padded by the offset, under a mask."""
+    """Return a vector on a diagonal as a select: each row is the vector, padded by the offset of the diagonal, under a
+    mask.
+    """
     (vector,), (_, *offset) = operands, node.parameters["arguments"]
     diagonal, zero = sum(offset), graph.literal(0, node.type)
     if diagonal:
@@ -187,7 +191,9 @@ def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
 
 
 def _with_gaps(graph: Graph, node: Node, operands: Operands) -> Node:
-    """Return a pad with each gap as an axis, merged with that before it, then cropped and padded at the ends."""
+    """Return a pad with each gap as a new axis that is merged with the axis before it, then cropped and padded at the
+    ends.
+    """
     x, value = operands
     for axis, gap in enumerate(_gaps(node)):
         x = _spread(graph, x, value, axis, gap) if gap else x
@@ -211,7 +217,9 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
 
 
 def _axis_of_choices(node: Node) -> int | None:
-    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, in its own block; or None."""
+    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, which is in the row's own
+    block; None for any other index.
+    """
     (x, *indices), index = node.operands, node.parameters["index"]
     if not all(isinstance(item, Slot) for item in index) or not len(indices) == x.ndim == node.ndim + 1:
         return None
@@ -245,7 +253,9 @@ def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _is_slice_of_sum(node: Node, chunks: Chunks) -> bool:
-    """Return whether a node is a slice, along a cut axis, of a cheap operation on arguments, which is recomputed."""
+    """Return whether a node is a slice, along a cut axis, of a cheap operation on arguments. Slicing the arguments
+    instead recomputes less than a file would cost to write and read.
+    """
     x, *rest = node.operands
     items = (*node.parameters["index"], *[FULL] * x.ndim)[: x.ndim]
     if rest or len(x.operands) > 2 or not x.operation.is_elementwise or x.operation.is_costly or is_argument(x):
@@ -278,7 +288,9 @@ def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _of_bits(function: str) -> Rewrite:
-    """Return the rewrite of a function of random bits, 32 a number, with key, shape, and others passed on."""
+    """Return the rewrite of a function of random bits, 32 for each number. Its arguments are the key, the shape, and
+    others that are passed on.
+    """
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         return called(graph, function, (_random_bits(graph, node, operands),), node, *node.parameters["arguments"][2:])

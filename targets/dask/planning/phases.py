@@ -88,7 +88,9 @@ def _in_pieces(function: Function, phases: Iterable[Phase]) -> frozenset[Node]:
 
 
 def _needs(function: Function, chunks: Chunks, choices: Choices) -> tuple[dict[Node, list[Node]], list[ArrayPhase]]:
-    """Return ``main``'s arrays with those that each is made from, and the phases of those that it handles."""
+    """Return the arrays of ``main`` with the arrays that each is made from, and the phases of those that ``main``
+    handles.
+    """
     needs: dict[Node, list[Node]] = {}
     arrays: list[ArrayPhase] = []
     waiting = [*tree_nodes(function.results), *([function.effect] if function.effect is not None else [])]

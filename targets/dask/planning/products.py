@@ -1,4 +1,6 @@
-"""Products of two arrays that are both cut: the roles of their axes, and the common part of both strategies."""
+"""Products of two arrays that are both cut: the roles of their axes, and the common part of both strategies for
+them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Product:
 
 
 def product_of(node: Node) -> Product | None:
-    """Return a product's axes, if one is contracted and partial sums may be added in the result's type; or None."""
+    """Return the axes of a product with one contracted axis whose partial sums may be added in the type of the result;
+    None for any other node.
+    """
     pairs = contracted(node)
     if len(pairs) != 1 or node.type.bits < 32:
         return None

@@ -93,7 +93,9 @@ def _bytes(node: Node, shape: tuple[int, ...]) -> int:
 
 
 def start_of(carry: Carry) -> Node:
-    """Return the initial value of a carry without its copy: a loop as a function has its own array."""
+    """Return the initial value of a carry without its copy: a loop that becomes a function has its own array to
+    change.
+    """
     initial = carry.initial
     return initial.operands[0] if initial.opcode == "copy" else initial
 
@@ -103,7 +105,9 @@ def _reversed(count: int) -> range:
 
 
 def _own_axis(reader: Node, source: Node, loop: Loop, count: int) -> int | None:
-    """Return the axis along which a node reads only the step's own position of an array; None if it reads more."""
+    """Return the axis along which a node reads only the step's own position of an array; None if it reads anything
+    else.
+    """
     if reader.opcode != "getitem" or reader.operands[0] is not source or source in reader.operands[1:]:
         return None
     axis = _axis_of_step(reader.parameters["index"], reader.operands, loop)
@@ -111,7 +115,9 @@ def _own_axis(reader: Node, source: Node, loop: Loop, count: int) -> int | None:
 
 
 def _axis_of_step(index: tuple[object, ...], operands: tuple[Node, ...], loop: Loop) -> int | None:
-    """Return the only axis that is indexed by the step's number, or by a slice of one element there; or None."""
+    """Return the only axis that is indexed by the step's number, or by a slice of one element there; None if there is
+    none.
+    """
     items = [item for item in index if item is not NEW]
     starts = [item[0] if isinstance(item, tuple) and item[1:] == (1,) else item for item in items]
     axes = [

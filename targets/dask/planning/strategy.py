@@ -67,7 +67,9 @@ class Strategy(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """An array that a block function computes. Parts are combined along the axes ``summed`` of their array."""
+    """An array that a block function computes. If it computes parts, ``summed`` are the axes of the array of parts
+    along which they are combined.
+    """
 
     node: Node
     strategy: BlockStrategy

@@ -95,7 +95,9 @@ def _divided(node: Node) -> OperandAxes:
 
 
 def _implementation(node: Node, chunks: Chunks) -> ChunkedImplementation | None:
-    """Return the first implementation that divides all axes that are cut though needed whole; or None."""
+    """Return the first implementation that divides all axes that are cut although needed whole; None if there is none,
+    or no such axis.
+    """
     unmet = chunks.unmet(node)
     found = (one for one in implementations_of(node) if unmet <= one.divides(node).keys())
     return next(found, None) if unmet else None
@@ -108,7 +110,9 @@ def _chosen(node: Node, chunks: Chunks) -> ChunkedImplementation:
 
 
 def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> int:
-    """Return the tasks for each chunk of the result: one for each of the operand ``each`` along other axes."""
+    """Return the number of tasks for each chunk of the result: one for each chunk of the operand ``each`` along axes
+    that the result lacks.
+    """
     if chosen.each is None:
         return 1
     each = node.operands[chosen.each]

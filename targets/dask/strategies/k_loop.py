@@ -1,4 +1,6 @@
-"""Products of two large arrays: a task computes a block, looping over chunks of the contracted axis."""
+"""The strategy of products of two large arrays: a task computes a block, and loops over chunks of the contracted
+axis.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ from ..writing.tracing import Index, Trace
 
 
 class MapBlocks(BlockStrategy):
-    """A block function computes a block from those at the same position, and from arrays needed whole."""
+    """A block function computes a block from the blocks at the same position, and from whole arrays.
+
+    It is always feasible: an operand that is needed whole is given whole.
+    """
 
     name = "map_blocks"
 

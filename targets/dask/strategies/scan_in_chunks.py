@@ -19,7 +19,9 @@ from ..writing.tracing import Trace, is_free
 
 
 class ScanInChunks(ArrayStrategy):
-    """The strategy of a scan whose loop-carried values go from task to task. No other array may be cut."""
+    """The strategy of a scan whose loop-carried values go from task to task. No other array that the loop reads may be
+    cut.
+    """
 
     name = "scan_in_chunks"
 
@@ -119,7 +121,9 @@ class ScanInChunks(ArrayStrategy):
 
 
 def _operands(node: Node, scan: Scan, block: ScanBlock, main: MainWriter) -> tuple[Node, ...]:
-    """Return the operands of the call: initial values, arrays read by rows, whole arrays, and empty ones to write."""
+    """Return the operands of the call: initial values, arrays read by rows, whole arrays, and empty arrays like those
+    written.
+    """
     rows = (source.node for source in block.rows)
     operands = [
         *(main.given(start_of(carry), node.region) for carry in scan.carried),

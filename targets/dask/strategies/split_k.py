@@ -1,4 +1,6 @@
-"""Small products of long operands: each chunk of the contracted axis gives a part, and dask adds the parts."""
+"""The strategy of small products of long operands: each chunk of the contracted axis gives a part, and dask adds the
+parts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reductions along axes with several chunks: each block gives a part, and dask combines parts in a tree."""
+"""The strategy of reductions along axes with several chunks: each block gives a part, and dask combines parts in a
+tree.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ LOGICAL = {"or": "logical_or", "and": "logical_and"}
 
 
 def folding(node: Node) -> str:
-    """Return the ufunc that combines parts of a reduction; "" for other nodes, and where parts do not suffice."""
+    """Return the ufunc that combines parts of a reduction; "" for other nodes, and for reductions that parts do not
+    determine.
+    """
     folds = "add" if node.opcode == "mean" else node.operation.folds if node.operation.is_reduction else ""
     return LOGICAL.get(folds, folds)
 
 
 class TreeReduce(BlockStrategy):
-    """A block function reduces its block to a part with one element along each axis; parts are reduced once more."""
+    """A block function reduces its block to a part with one element along each reduced axis; all parts are reduced once
+    more.
+    """
 
     name = "tree_reduce"
     gives_parts = True

@@ -1,4 +1,6 @@
-"""Convolutions and windowed reductions along axes with several chunks: tasks read what their windows cover."""
+"""The strategy of convolutions and windowed reductions along axes with several chunks: tasks read what their windows
+cover.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def _parts(node: Node, chunks: Chunks) -> int:
 
 
 def _row_bytes(node: Node, chunks: Chunks) -> int:
-    """Return the bytes that a task holds for windows of the rows computed at a time, as many as the prelude takes."""
+    """Return the bytes that a task holds for the windows of the rows that it computes at a time, as many as the prelude
+    takes.
+    """
     x, windows = node.operands[0], windows_of(node)
     summed = {left for left, _ in contracted(node)}
     axis_map = enumerate(chunks.classes.axis_maps[node][0])

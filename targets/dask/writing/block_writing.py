@@ -22,7 +22,10 @@ CHARACTERS = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class BlockCall:
-    """A block function's application to arrays; it ``sums`` the blocks along an axis, or ``joins`` them."""
+    """The application of a block function to arrays.
+
+    It ``sums`` the results of blocks along an axis, or ``joins`` the blocks of an axis that it needs whole.
+    """
 
     function: Function
     indices: tuple[str | None, ...]
@@ -101,7 +104,9 @@ def _applied(
     main: MainWriter,
     item: int | None = None,
 ) -> Node:
-    """Return the array of all blocks of a root: a block function's application, or an item of one."""
+    """Return the array of all blocks of a root: the application of a block function, or an item of one with several
+    results.
+    """
     node, index = root.node, blockwise.text(root.index)
     shape = root.strategy.part_shape(root)
     new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}

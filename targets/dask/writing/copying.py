@@ -45,7 +45,9 @@ class Copier:
             self.function.cut[made] = tuple(of is not None for of in key)
 
     def node(self, node: Node, operands: tuple[Node, ...], outer: dict[Node, Node], key: Key = ()) -> Node:
-        """Return a copy of a node with other operands. ``outer`` has copies of what its bodies read."""
+        """Return a copy of a node with other operands. ``outer`` has the copies of nodes that its bodies read from
+        outside.
+        """
         parameters = dict(node.parameters)
         if node.opcode == "loop":
             parameters["loop"] = self.loop(node.parameters["loop"], operands, outer)
@@ -103,7 +105,9 @@ class Copier:
         return tuple(made[index] for index in store.indices)
 
     def loop(self, loop: Loop, initials: tuple[Node, ...], outer: dict[Node, Node]) -> Loop:
-        """Return a copy of a loop with other initial values. ``outer`` has copies of what it reads."""
+        """Return a copy of a loop with other initial values. ``outer`` has the copies of nodes that it reads from
+        outside.
+        """
         region = self._home(loop.region)
         made = dict(outer)
         carries = []

@@ -61,7 +61,9 @@ def _index_in_steps(node: Node, trace: Trace, part: Node) -> Index:
 
 
 class ScanCopier(Copier):
-    """Copies a loop with a counter from 0 in each chunk; ``numbers`` are the original counters of the steps."""
+    """Copies a loop with a counter that begins with 0 in each chunk; ``numbers`` are the original counters of the
+    steps.
+    """
 
     def __init__(self, trace: Trace, function: Function, origin: Graph, scan: Scan) -> None:
         super().__init__(trace, function, origin)
@@ -90,7 +92,9 @@ class ScanCopier(Copier):
 
 
 def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph) -> ScanBlock:
-    """Return the block function of a loop. It gives those of ``scan.carried``, then those of ``scan.written``."""
+    """Return the block function of a loop. Its results are those of ``scan.carried``, then those of
+    ``scan.written``.
+    """
     scan = trace.chunks.classes.scans[node]
     block = Function(computation, Graph(), block_of=(node,), loop=scan.loop, origin=origin, note=trace.needed_whole())
     graph, copier = block.graph, ScanCopier(trace, block, origin, scan)

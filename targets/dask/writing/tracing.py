@@ -146,7 +146,9 @@ class Trace:
     # -- what a task of it holds
 
     def needed_whole(self) -> str:
-        """Return the operations not done in chunks and their axes, as in ``one chunk: sort along axis 0``; or ""."""
+        """Return the operations that are not done in chunks and their axes, as in ``one chunk: sort along axis 0``; ""
+        if there are none.
+        """
         found: dict[str, None] = {}
         for place in self.order:
             for operand in self.operands[place]:
@@ -175,7 +177,10 @@ class Trace:
         ]
 
     def given_bytes(self, *, by_rows: bool = False) -> int:
-        """Return the bytes of the blocks that a task takes; those read ``by_rows`` only if several are joined."""
+        """Return the bytes of the blocks that a task takes.
+
+        If arguments of ``main`` are read ``by_rows``, their blocks count only if several are joined.
+        """
         return sum(
             self.bytes_at(place)
             for place, source in self.sources.items()

@@ -134,7 +134,9 @@ class LineNestWriter(NestWriter):
         return tuple(map(self.length, axes))
 
     def _begins_filled(self, node: Node) -> bool:
-        """Return whether the array of a reduction is allocated with its start value: it has one line of columns."""
+        """Return whether the array of a reduction is allocated with its start value, since there is only one line of
+        columns.
+        """
         is_given = node in self.results and self.results.index(node) in self.caller_allocated
         is_alone = not self.outer and self.buffers is None and not is_given
         return bool(self.columns) and is_alone and node in self.kernel.reductions
@@ -191,7 +193,9 @@ class LineNestWriter(NestWriter):
             self._end(node, made[node])
 
     def _interval(self, phase: Phase) -> tuple[Node, ...]:
-        """Return the bounds that all reductions of a loop over a line share, if any: it is restricted to them."""
+        """Return the bounds that all reductions of a loop over a line have in common, if any: the loop is restricted to
+        them.
+        """
         bounds = {node.operands[1:] for node in phase.reductions}
         return bounds.pop() if len(bounds) == 1 and not phase.results and not _running(phase) else ()
 

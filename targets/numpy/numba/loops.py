@@ -36,7 +36,9 @@ class HeadWriter:
         self.kinds = kinds
 
     def head(self, name: str, parameters: Mapping[str, Sequence[int]], results: Sequence[Sequence[int]]) -> str:
-        """Return the head of a function: ``parameters`` has its arrays' shapes by name, ``results`` its results'."""
+        """Return the head of a function: ``parameters`` has the shapes of its arrays by name, ``results`` those of its
+        results.
+        """
         typed = [(parameter, self._kind(shape)) for parameter, shape in parameters.items()]
         returned = tuple(map(self._kind, results))
         return self.renderer.statement("define", name, typed, [], [], returned[0] if len(returned) == 1 else returned)
@@ -135,7 +137,9 @@ class LoopRenderer(Renderer):
         return self.expression("copy", node, text) if changes and not is_own else text
 
     def _ends(self, node: Node) -> bool:
-        """Return whether an array is made in the iteration and read in one place alone, changed or copied or not."""
+        """Return whether an array is made in the iteration, and read in one place alone. What was changed to it, or
+        copied for that, is not read later.
+        """
         base = node
         while base.operation.changes or (base.opcode == "reshape" and self.uses[base.operands[0]] == 1):
             base = base.operands[0]
@@ -172,7 +176,9 @@ def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
 
 
 def _handed_on(loop: Node) -> set[Node]:
-    """Return what loops begin with and carry on, and branches give, with the arrays that are changed to these."""
+    """Return what the loop and those in it begin with and carry to the next iteration, and what branches give, with
+    the arrays that are changed to these.
+    """
     body, _ = body_and_captured(loop)
     waiting = [part for node in (loop, *body) if node.opcode in ("loop", "conditional") for part in dependencies(node)]
     found: set[Node] = set()
@@ -292,7 +298,9 @@ class LoopWriter:
         return self.rounds is not None and self.rounds.change(node, name)
 
     def scatter(self, node: Node, name: str, begin: int) -> None:
-        """Write a scatter among the lines of the loop around it, whose number was ``begin`` before its statement."""
+        """Write the lines of a scatter among those of the loop around it, whose number was ``begin`` before its
+        statement.
+        """
         assert self.rounds is not None
         ScatterWriter(self.rounds).write(node, name, begin)
 

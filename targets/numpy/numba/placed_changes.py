@@ -119,7 +119,9 @@ def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]
 
 
 def _step(one: Place, other: Place, loop: Sequence[int]) -> tuple[float, float]:
-    """Return the least and greatest distance of positions of ``one`` from ``other``'s; (0, 0) if always equal."""
+    """Return the least and the greatest distance of the positions of ``one`` from those of ``other``; (0, 0) if both
+    are equal in each step.
+    """
     if isinstance(one, Index) and isinstance(other, Index):
         if one == other:
             return 0, 0

@@ -59,7 +59,10 @@ class Row(Expression):
 
 
 class NumbaRenderer(KernelRenderer):
-    """The macros of kernels for Numba: ``counters`` of open loops by axis, ``used_casts`` types converted to."""
+    """The macros of kernels for Numba.
+
+    ``counters`` are the counters of the open loops by axis, ``used_casts`` the types to which kernels convert.
+    """
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
         self.caller = beside
@@ -170,7 +173,9 @@ class NumbaRenderer(KernelRenderer):
         return self.expression("cast", self.cast_name(element_type), text)
 
     def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
-        """Return an element of an array or a row, or rank 0 itself; an index None is the next of ``computed``."""
+        """Return an element of an array or of a row, or an array of rank 0 itself; an index None is the next of the
+        ``computed`` ones.
+        """
         given = iter(computed)
         places = iter([next(given) if index is None else self.expression("place", index) for index in indices])
         row = array.operand if isinstance(array, Hole) else array

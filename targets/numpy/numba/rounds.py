@@ -151,7 +151,9 @@ class RoundWriter(ControlFlowWriter):
         self.writer.line(self.elements.statement("copy_into", function, name, text))
 
     def numbers(self, node: Node) -> bool:
-        """Write a row of scalars, or a matrix of rows, by element; tell whether it is one. Rows with names are read."""
+        """Write a row of scalars, or a matrix of such rows, element by element; return whether the node is one. A row
+        with a name is read.
+        """
         row = node.operands[0] if is_matrix(node) and node.operands[0] not in self.function_writer.texts else node
         if not is_row(row):
             return False
@@ -171,7 +173,9 @@ class RoundWriter(ControlFlowWriter):
     # -- kernels
 
     def kernel(self, node: Node, row: Row | None = None, placed: tuple[Kernel, list[Node]] | None = None) -> None:
-        """Write the lines of a kernel below its readable lines. If ``placed``, it writes its result into a ``row``."""
+        """Write the lines of a kernel below its readable lines. A kernel that is ``placed`` writes its result into a
+        ``row``.
+        """
         writer = self.function_writer
         kernel, within = cut(*placed) if placed is not None else (node.parameters["kernel"], {})
         if self.last is not None and self.last.end != len(writer.lines):

@@ -280,7 +280,9 @@ class ElementWriter(NestWriter):
     """Writes the values of a kernel at one element, in a loop that is open already."""
 
     def values_at(self, counters: Sequence[str], inputs: Sequence[str], wanted: Sequence[str]) -> list[Expression]:
-        """Write the lines of the element at these counters, return its values' texts, with the names ``wanted``."""
+        """Write the lines of the element at these counters, and return the texts of its values, which get the names
+        that are ``wanted``.
+        """
         self.counters = {axis: counters[axis] for axis in self.axes}
         self.own_names = dict(zip(self.results, wanted, strict=True))
         self.bind(inputs, ())
@@ -356,7 +358,9 @@ def told_by(arrays: Iterable[Placed], axis: int, size: int, known: Container[str
 
 
 def read_at(kernel: Kernel, given: Mapping[Node, str]) -> Iterator[Placed]:
-    """Yield the arrays that a kernel reads; ``given`` has its parameters' texts but for what an inner loop carries."""
+    """Yield the arrays that a kernel reads; ``given`` has the texts of its parameters, except for values that an inner
+    loop carries.
+    """
     for node in topological(tree_nodes(kernel.function.results)):
         if node.opcode in ("read", "gather", "guarded_gather"):
             array = node.operands[0]

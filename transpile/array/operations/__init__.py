@@ -33,7 +33,10 @@ CALLED_BY_NAME = frozenset(("prelude", "library"))
 
 
 def operation(opcode: str, parameters: Parameters) -> Operation:
-    """Return the row of an operation, or of the function that a node calls by name. Raises KeyError without one."""
+    """Return the row of an operation, or of the function that a node calls by name.
+
+    Raises KeyError if the operation has no row.
+    """
     if opcode in CALLED_BY_NAME:
         return function_row(opcode, parameters)
     return OPERATIONS[opcode]

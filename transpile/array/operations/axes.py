@@ -13,7 +13,9 @@ from ..operation import AxisMap
 
 
 def aligned(shape: Sequence[int], result: Sequence[int]) -> AxisMap:
-    """Return the axis map of a broadcast operand: axes are aligned at the last one, a broadcast one maps to None."""
+    """Return the axis map of a broadcast operand: axes are aligned at the last one, and a broadcast axis maps to
+    None.
+    """
     offset = len(result) - len(shape)
     return tuple([offset + axis if size == result[offset + axis] else None for axis, size in enumerate(shape)])
 

@@ -1,4 +1,7 @@
-"""Rules of calls, loops, branches and their results, whose types are those in the code that they hold."""
+"""Rules of calls, loops, branches and their results.
+
+The types of the results of a call, a loop or a conditional are those in the code that it holds.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,9 @@ def _padded(node: Any) -> list[AxisMap]:
 
 
 def _of_second(node: Any) -> list[AxisMap]:
-    """Return axis maps of the second operand; each element needs all of the first, as a random state or a table."""
+    """Return axis maps of the second operand only; each element needs the whole first operand, such as a random state
+    or a table.
+    """
     first, second = node.operands
     return [(None,) * first.ndim, tuple(range(second.ndim))]
 
@@ -72,7 +74,9 @@ def _right_sides(node: Any) -> list[AxisMap]:
 
 
 def _features(node: Any) -> list[AxisMap]:
-    """Return axis maps of batch normalisation with known statistics; other operands are vectors along one axis."""
+    """Return axis maps of batch normalisation with known statistics, whose other operands are vectors along one
+    axis.
+    """
     axis = node.parameters["keywords"].get("axis", -1) % node.ndim
     return [tuple(range(node.ndim)), *((axis,) for _ in node.operands[1:])]
 
@@ -125,7 +129,9 @@ UNKNOWN = Operation("prelude", ("*operands",), _CALL, axes=axes.nothing, is_cost
 
 
 def function_row(opcode: str, parameters: Parameters) -> Operation:
-    """Return the row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` if it has none."""
+    """Return the row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` for a function without
+    one.
+    """
     function = parameters["function"]
     rows = _library() if opcode == "library" else _prelude()
     if not isinstance(function, str):
@@ -135,13 +141,17 @@ def function_row(opcode: str, parameters: Parameters) -> Operation:
 
 
 def _named_after(row: Operation, arguments: Sequence[Any], rows: Mapping[str, Operation]) -> Operation:
-    """Return the row with the default names of the first prelude function among the arguments, which it applies."""
+    """Return the row with the default names of the first prelude function among the arguments, which the function
+    applies.
+    """
     applied = (rows[each.name] for each in arguments if isinstance(each, PreludeName) and each.name in rows)
     return replace(row, default_names=next(applied, row).default_names)
 
 
 def _row_in_chunks(function: str) -> Operation:
-    """Return the row of a function that works in chunks: ``UNKNOWN`` with the names of that without the suffix."""
+    """Return the row of a function that works chunk by chunk: ``UNKNOWN`` with the default names of the function
+    without the suffix.
+    """
     row = _prelude().get(function.removesuffix(IN_CHUNKS), UNKNOWN)
     return replace(UNKNOWN, default_names=row.default_names)
 
@@ -323,7 +333,9 @@ _TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": real_type, "comple
 
 
 def _results_rule(word: str | list[str], types: Sequence[str]) -> ResultsRule | None:
-    """Return the rule for several results; None unless the row gives all shapes and types. One shape may serve all."""
+    """Return the rule for several results; None unless the row gives all of their shapes and types. One shape may hold
+    for all.
+    """
     type_rules = [rule for rule in map(_type_rule, types) if rule is not None]
     shape_rules = _shape_rules(word, len(types))
     if len(type_rules) < len(types) or shape_rules is None:

@@ -55,7 +55,9 @@ def reduced(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool = False) -> Shape:
-    """Return the shape without some axes; with ``keepdims``, these have size 1. Raises ValueError for a wrong axis."""
+    """Return the shape without some axes; with ``keepdims``, these have size 1. Raises ValueError if there is no such
+    axis.
+    """
     if axes and max(axes) >= len(shape):
         raise ValueError(f"{shape} has no axis {max(axes)}")
     if keepdims:

@@ -62,7 +62,9 @@ def transposed_axes(node: Any) -> list[AxisMap]:
 
 
 def reshaped_axes(node: Any) -> list[AxisMap]:
-    """Return the axis map of a reshape: those neither merged nor split are mapped. Size operands have no axes."""
+    """Return the axis map of a reshape: axes that are neither merged nor split are mapped. Size operands have no
+    axes.
+    """
     return [_kept_axes(node), *[() for _ in node.operands[1:]]]
 
 

@@ -14,7 +14,10 @@ from ..operation import AxisMap, Operand, Parameters, Shape
 
 
 def sizes_of(opcode: str, shapes: Sequence[ArrayShape], attributes: Mapping[str, Any]) -> Shape:
-    """Return the dimensions of an operation's result. Raises ValueError for operands that do not fit."""
+    """Return the dimensions of the result of an HLO operation on operands of these shapes.
+
+    Raises ValueError if the operands do not fit the operation.
+    """
     try:
         result = infer_shape(opcode, shapes, attributes)
     except HloVerificationError as error:
@@ -87,7 +90,9 @@ def window_axes(node: Any) -> list[AxisMap]:
 
 
 def convolution_axes(parameters: Parameters, ndim: int) -> tuple[str, str, str]:
-    """Return letters for the axes of the images, of the kernel and of the result, as ``convolution``'s layout."""
+    """Return a letter for each axis of the images, of the kernel and of the result, as in the layout of a
+    ``convolution``.
+    """
     count, keywords = ndim - 2, parameters["keywords"]
     spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
     layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")

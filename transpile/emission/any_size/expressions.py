@@ -107,7 +107,10 @@ def integer_expression(
 
 
 def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object]) -> SizeExpression | None:
-    """Return the product of two rounded quotients of sizes with these values, as windows' positions; or None."""
+    """Return the product of two rounded quotients of sizes that has these values as numbers of a ``dtype``, or None.
+
+    The number of positions of windows with strides is such a product.
+    """
     for divisor in _STRIDES:
         for shift in (0, divisor - 1):
             for names in combinations(sizes, 2):
@@ -258,7 +261,10 @@ def _extremes(sizes: Sizes) -> Iterator[SizeExpression]:
 
 
 def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpression]:
-    """Yield expressions of one product that may have the values; the caller compares all but the fitted ones."""
+    """Yield the expressions of one product that may have the values.
+
+    The coefficients are chosen to fit the first value, or the first two; the caller compares the others.
+    """
     m, text, cost = product.values, product.text, product.cost
     yield product
     yield _plus(product, values[0] - m[0], 1)

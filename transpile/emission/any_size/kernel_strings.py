@@ -40,7 +40,10 @@ def kernel_in_common(
     integer: Callable[[tuple[int, ...]], SizeExpression | None],
     language: Language,
 ) -> str | None:
-    """Return the kernel's string with numbers that differ as expressions of sizes, by ``integer``; or None."""
+    """Return the kernel's string with the numbers that differ as expressions of sizes, or None if there are none.
+
+    ``integer`` finds the expression of integers.
+    """
     rows = [_TOKENS.findall(string) for string in strings]
     if len(set(map(len, rows))) > 1:
         return None

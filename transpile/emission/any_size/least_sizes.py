@@ -199,7 +199,10 @@ def _length(iota: Instruction) -> int:
 
 
 def _met(module: HloModule, fixed: Collection[int]) -> Iterator[tuple[str, float]]:
-    """Yield the operations of positions, along axes of no ``fixed`` length, with numbers: opcode and absolute value."""
+    """Yield the operations that combine positions with numbers: opcode and the number's absolute value.
+
+    Positions are those along axes whose length is not in ``fixed``.
+    """
     for computation in module.computations:
         positions = _positions(computation, fixed, is_entry=computation is module.entry)
         for instruction in computation.instructions:

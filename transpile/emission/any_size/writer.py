@@ -219,7 +219,10 @@ class Writer:
         return False
 
     def _add_large(self) -> None:
-        """Add the program at large sizes, and at the least of the same text. Raises ``UnsupportedError`` (XP424)."""
+        """Add the program at large sizes, and at the least from which on it has the same text (by bisection).
+
+        Raises ``UnsupportedError`` (XP424) if there are none.
+        """
         assert self.witnesses.at is not None
         steps = self.witnesses.steps.items()
         far, module = self._far_program()
@@ -304,7 +307,10 @@ class Writer:
         return {}, None
 
     def _add_what_is_needed(self) -> None:
-        """Add the program at further sizes until the texts suffice. Raises ``UnsupportedError`` (XP424) if none are."""
+        """Add the program at further sizes until there are enough texts and no doubts.
+
+        Raises ``UnsupportedError`` (XP424) if no further sizes are available.
+        """
         for sizes in self._further_sizes():
             if len(self.emitted) < self.common.needed:
                 self._add(self.witnesses.program(sizes), sizes)
@@ -348,7 +354,10 @@ class Writer:
         return False
 
     def _in_common(self) -> Common:
-        """Return the common text of all modules so far. Raises ``UnsupportedError`` (XP424) if there is none."""
+        """Return the common text of all modules so far.
+
+        Raises ``UnsupportedError`` (XP424) if there is none.
+        """
         _require_equal_constants(self.emitted)
         texts = [parsed(with_source_hash(each.source, _NO_HASH)) for each in self.emitted]
         return Unification(texts, self.sizes, _shapes(self.emitted), self.renderer, self._language()).common()

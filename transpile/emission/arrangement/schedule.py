@@ -173,7 +173,9 @@ def _take_over(
 
 
 def _may_be_overwritten(takeover: Takeover, body: Body) -> bool:
-    """Return whether a buffer that is taken over would get another carry's name, or be overwritten while seen."""
+    """Return whether the buffer that is taken over would get the name of another carry, for its next value; or is seen
+    otherwise, such as transposed, where the next value of its own carry is written over it.
+    """
     is_seen_otherwise = any(map(is_view, reached([takeover.taker], _changed_to)))
     for following, carry in body.in_place.items():
         is_changed = takeover.taker in reached([following], _changed_to)

@@ -35,7 +35,10 @@ class Takeover:
 
 
 class Takeovers:
-    """The takeovers in the bodies of a function; ``elements_are_numbers``: ``x[0]`` is no view."""
+    """The takeovers in the bodies of a function; ``elements_are_numbers`` says that ``x[0]`` is not a view.
+
+    A taker in a branch is first ``admitted`` by each body around.
+    """
 
     def __init__(self, function: Function, nodes: Sequence[Node], *, elements_are_numbers: bool) -> None:
         self._nodes = nodes
@@ -97,7 +100,9 @@ class Takeovers:
         return list(reached([array], given))
 
     def _way(self, statement: Node, arrays: Iterable[Node]) -> list[Node]:
-        """Return the conditionals around a statement, from the outermost array's body on, and it; nothing in loops."""
+        """Return the conditionals around a statement, from the body with the outermost of some arrays on, and the
+        statement; nothing if a loop is in between.
+        """
         outermost = min((array.region for array in arrays), key=lambda region: region.depth)
         way = [statement]
         while way[0].region is not outermost:
@@ -130,7 +135,9 @@ class Takeovers:
         return True
 
     def _carries_own(self, node: Node, carry: Carry, assumed: frozenset[Node]) -> bool:
-        """Return whether a loop owns a carry's initial value, which no outer loop reads, and all that follow."""
+        """Return whether a loop owns the initial value of a carry, which no loop around it reads again, and all values
+        that follow.
+        """
         loop: Loop = node.parameters["loop"]
         initial, following = carry.initial, carry.following
         is_changed = following not in (None, carry.parameter)
@@ -155,7 +162,10 @@ class Takeovers:
         return [view for user in self._users.get(node, ()) if user is not None for view in self._views(user, node)]
 
     def _aliases_if_dead(self, found: Takeover, way: Sequence[Node]) -> set[Node] | None:
-        """Return an array and nodes that may be views of it, or None if one outlives the statement."""
+        """Return an array and the nodes that may be views of it, or None if one of them outlives the statement.
+
+        What the conditionals on the ``way`` give comes after the statement.
+        """
 
         def views(node: Node) -> list[Node]:
             users = (user for user in self._users.get(node, ()) if user is not None and user not in way)

@@ -60,7 +60,10 @@ def _is_new(array: Node) -> bool:
 
 
 def _place(graph: Graph, reader: Node, array: Node, names: SourceNames) -> TakenApart | None:
-    """Return the author's unpacking of an array that a reader is one row of, or None; keys by the split."""
+    """Return the author's unpacking of an array that a reader is one row of, or None.
+
+    For keys, which are assembled from words, the split itself says so.
+    """
     if reader.opcode != "getitem" or reader.operands != (array,) or reader.region is not array.region:
         return None
     row, *others = reader.parameters["index"]

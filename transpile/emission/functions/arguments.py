@@ -167,7 +167,9 @@ class ArgumentWriter:
         return [*words.values()]
 
     def _others(self) -> list[bool]:
-        """Tell for each parameter whether some call passes a gradient or a leaf of a tree, no value of the author's."""
+        """Return for each parameter whether some call passes a gradient or a leaf of a tree, not a value of the
+        author's.
+        """
         found = [False] * len(self.function.parameters)
         for caller, call in self._calls():
             for k, operand in enumerate(call.operands):

@@ -160,7 +160,9 @@ class ChangeWriter:
         return word in (None, _NUMBER.sub("", self.writer.texts.get(before, "")))
 
     def _is_last_read(self, before: Node, node: Node) -> bool:
-        """Return whether an array of this body is dead after an update, with all its views: it may be in place."""
+        """Return whether an array that this body owns is dead after an update, with all its views: it may be in
+        place.
+        """
         writer = self.writer
         if not (is_own_array(before) and before.ndim and before.region is node.region and before in writer.texts):
             return False

@@ -137,7 +137,9 @@ class ControlFlowWriter:
                 self.writer.texts[item] = name
 
     def _shared_name(self, node: Node, carry: Carry, result: Node | None, wanted: str) -> Expression | None:
-        """Return the name of an initial value that the carry may take over, since nothing reads it later; or None."""
+        """Return the name of the initial value if the carry may take it over, or None: nothing else reads the value, or
+        nothing reads it later and its name is the wanted one.
+        """
         initial = carry.initial
         is_taken = initial.opcode == "copy" and initial in self.writer.taken_over
         if initial.opcode == "copy" and carry.following is not None:
@@ -355,7 +357,11 @@ class ControlFlowWriter:
         return [(branches[k], renderer.expression(test, number, k)) for k, test in enumerate(tests)]
 
     def _chooser(self, node: Node) -> Node:
-        """Return the node that selects a branch, without a clamp: the first and last branch take all others."""
+        """Return the node that selects a branch.
+
+        A clamp to the numbers of the branches is left out, as the first and the last branch handle all values below and
+        above.
+        """
         (which, *_), last = node.operands, len(node.parameters["branches"]) - 1
         if which.opcode != "clamp" or which in self.writer.texts:
             return which
@@ -364,7 +370,9 @@ class ControlFlowWriter:
         return number if are_known and number.element_type is which.element_type else which
 
     def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> bool:
-        """Leave out an empty last branch, or first one by a ``predicate``; return whether the other is then negated."""
+        """Leave out an empty last branch; if two branches are selected by a ``predicate``, also an empty first one.
+        Return whether the other one is then under the negated predicate.
+        """
         lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
         if lines[heads[-1] + 1].text == nothing:
             del lines[heads[-1] :]

@@ -94,14 +94,19 @@ class Fitting:
         return len(terms) > 2 and fits
 
     def _is_matrix_of_lines(self, node: Node) -> bool:
-        """Return whether a node is a matrix that black writes a row per line, or a number per line in long rows."""
+        """Return whether a node is a matrix that black writes with a row per line, or a number per line in long
+        rows.
+        """
         if not is_matrix(node) or node.operands[0] in self.writer.texts:
             return False
         texts = map(self.writer.text, node.operands[0].operands)
         return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        """Return the folded part with most operations, or None: first those that fit a line, last constant ones."""
+        """Return the folded part of the operands with the most operations, or None.
+
+        Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
+        """
         writer = self.writer
         best: Node | None = None
         best_key = (False, False, 0, 0)

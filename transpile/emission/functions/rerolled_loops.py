@@ -29,7 +29,10 @@ _NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII) 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of the tree ``argument``: ``place`` is the place of the key that counts, ``key`` the words around it."""
+    """A leaf of the tree ``argument``, one of whose keys counts.
+
+    ``place`` is the place of that key in the path, and ``key`` has the words around its number if it is a string.
+    """
 
     argument: str
     path: Path
@@ -207,7 +210,10 @@ class _Finder:
         return Chain(calls, carried, counter, numbers, steps, results) if numbers is not None else None
 
     def _steps(self, given: Sequence[Node], counter: Node, *, in_object: bool) -> Iterator[tuple[Step, Numbers]]:
-        """Yield the ways to get an operand from the counter, with the numbers that calls need."""
+        """Yield the ways to get an operand from the counter, each with the numbers that the calls need.
+
+        An operand that comes ``in_object`` is only in the lists of results.
+        """
         found = _rows(self.graph, given, counter, self.plan) or _leaves(given, self.leaves)
         if found is not None:
             yield found
@@ -237,7 +243,10 @@ class _Finder:
 
 
 def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) -> tuple[range | None, Steps]:
-    """Return the values of the counter, None without a common one, and each column's step as a function of it."""
+    """Return the values of the counter, and each column's step with its function of the counter, best the identity.
+
+    The range is None if the columns have no counter in common.
+    """
     if not columns:
         return range(count), {}
     every = [each for found in columns.values() for each in found]
@@ -359,7 +368,10 @@ def _begin(item: object, size: int) -> int | None:
 
 
 def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, Numbers] | None:
-    """Return ``tree["block_3"]["weight"]`` as a function of the counter, with the numbers; None for other values."""
+    """Return ``tree[3]["weight"]`` or ``tree["block_3"]["weight"]`` as a function of the counter, with the numbers.
+
+    None if the values are not such leaves of one argument.
+    """
     found = [leaves[node] for node in given if node in leaves]
     if len(found) < len(given) or len({(leaf.argument, len(leaf.path.keys)) for leaf in found}) > 1:
         return None

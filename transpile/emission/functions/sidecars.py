@@ -1,4 +1,7 @@
-"""Sidecars, for constants too large for a module's text: ``.npz``, ``.npy`` if mapped, or ``.safetensors``."""
+"""Sidecars: files with the constants that are too large for the text of a module.
+
+These are an ``.npz`` and, for mapped arrays, ``.npy`` files; or a ``.safetensors`` file.
+"""
 
 from __future__ import annotations
 

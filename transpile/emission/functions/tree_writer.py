@@ -70,7 +70,10 @@ class TreeWriter:
         return Expression(f"({text},)" if is_long and self._has_lines(texts, text, head) else text, 1)
 
     def _has_lines(self, texts: Any, text: str, head: int) -> bool:
-        """Return whether a tuple that is too long has a line for each part; a container at the end is broken alone."""
+        """Return whether a tuple whose text is too long has a line for each part: its arrays fit into a line each.
+
+        A container at the end is broken alone, as black does it, if its opening bracket fits into the first line.
+        """
         if not isinstance(texts, tuple) or len(texts) < 2:
             return False
         fits, taken = self.writer.renderer.layout.fits, 4 * (self.writer.indent + 1) + len(",")

@@ -40,7 +40,10 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
 
 
 def signature(program: Program, names: list[str], paths: Sequence[Path | None]) -> Tree:
-    """Return the type of each argument by name, a text or a tree of texts, without tokens."""
+    """Return the type of each argument by name: a text, or a tree of texts; tokens are left out.
+
+    If some argument is a tree, tuples are trees, too.
+    """
     has_trees = any(path is not None for path in paths)
     found = []
     parameters = program.entry.computation.parameters[: len(names)]

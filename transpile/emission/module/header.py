@@ -37,7 +37,10 @@ class Origin:
 
 
 def header(target: Target, imports: list[str], origin: Origin, options: Options, edges: Sequence[str]) -> list[str]:
-    """Return the comment's lines without the body's hash; ``edges`` are operations left to the library."""
+    """Return the lines of the comment, without the hash of the body.
+
+    ``edges`` names the operations for which the library decides the results for special inputs.
+    """
     needs = [] if NUMPY in target.imports[:1] else [target.title]
     needs += (words for start, words in _NEEDS.items() if any(line.startswith(start) for line in imports))
     told = " and ".join([", ".join(needs[:-1]), needs[-1]]) if len(needs) > 1 else "".join(needs)

@@ -34,7 +34,10 @@ class HelpersFile:
         return self.path.is_file() and set(self.names) <= defined_names(self._text())
 
     def write(self) -> None:
-        """Write the file with all names that modules import, if edited only checked. Raises ``UsageError`` (XP706)."""
+        """Write the file with all names that modules beside it import; an edited file stays if it has the names.
+
+        Raises ``UsageError`` (XP706) if an edited file lacks a name.
+        """
         text = self._text() if self.path.is_file() else ""
         if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
             names = {*self.names, *names_in_folder(self.path.parent, self.target)}
@@ -63,7 +66,10 @@ def names_in_folder(folder: Path, target: str) -> set[str]:
 
 
 def add_helpers(module: ModuleType, helpers: Mapping[str, str]) -> None:
-    """Make a module that is not yet executed import from these sources, by target, in a package of its own."""
+    """Make a module that is not yet executed import from modules with these sources, by target.
+
+    The module gets a package that is unique to the texts of the helpers.
+    """
     package = f"_xla2py_helpers_{sha256(''.join(helpers.values()).encode()).hexdigest()[:16]}"
     sys.modules.setdefault(package, ModuleType(package))
     for target, source in helpers.items():

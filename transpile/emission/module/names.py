@@ -36,7 +36,9 @@ def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
 
 
 def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, checks: Sequence[str]) -> set[str]:
-    """Return the names that the ``calls`` of prelude functions, and the functions in ``checks``, bring along."""
+    """Return the names that the ``calls`` of prelude functions, and the functions in ``checks``, bring into a
+    module.
+    """
     called = {CHECK_ARRAYS, CHECK_TREES, *_OF_CONSTANTS, "copied"}
     called.update(filter(None, checks))
     if program.entry.chunks:

@@ -64,7 +64,9 @@ def _scope_of(line: Line, graph: Graph) -> Scope:
 
 
 def scope_of(op_name: str) -> Scope:
-    """Return an author's scopes in an operation's path; for a gradient, ``("gradient of encoder", "layer_0")``."""
+    """Return the author's scopes in the path of an operation; for a gradient, ``("gradient of encoder",
+    "layer_0")``.
+    """
     found = scope_parts(op_name)
     if found and "transpose(" in op_name:
         return f"gradient of {found[0]}", *found[1:]

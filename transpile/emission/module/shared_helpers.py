@@ -70,7 +70,9 @@ def divided(
 
 
 def owners(target: Target) -> list[str]:
-    """Return the targets in whose files a target's helpers are: last itself, whose file may import the others."""
+    """Return the targets in whose files helpers of a target's modules are: last itself, whose file may import from the
+    others.
+    """
     return [*sorted(set(target.helpers_of.values())), target.name]
 
 
@@ -94,7 +96,9 @@ def defined_names(text: str) -> set[str]:
 
 
 def helper_files(text: str, target: str, line_length: int = LINE_LENGTH) -> dict[str, str]:
-    """Return, by target, the files that a module for ``target`` imports from, those that others import first."""
+    """Return, by target, the texts of the files that a module for ``target`` imports from; those come first from which
+    others import.
+    """
     files: dict[str, str] = {}
     for owner in reversed(owners(load_target(target))):
         if names := names_from([text, *files.values()], owner):
@@ -135,7 +139,9 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """Return a module's text: two empty lines around functions and classes, none between short constants, else one."""
+    """Return a module's text from its pieces, with two empty lines around functions and classes, none between
+    constants of one line, else one.
+    """
     pieces = [piece.strip() for piece in pieces]
     gaps = [
         "\n\n\n" if defines(before) or defines(after) else "\n\n" if "\n" in before + after else "\n"

@@ -96,7 +96,9 @@ def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any], Callable[[int],
 
 
 def _tell_version(frame: Any) -> int:
-    """Answer the query of the interface's version with JAX's own, as long as its major version is 0."""
+    """Answer the query of the interface's version with JAX's own, as long as its major version is 0, which keeps these
+    structures.
+    """
     version = (_Word * 5).from_address(frame[2])[4]
     _Buffer.from_address(_Buffer.from_address(frame[1])[3])[3] = version if version & 0xFFFFFFFF == 0 else 0
     return 0

@@ -75,7 +75,10 @@ class NameAllocation:
         return node in self._taken_until
 
     def lends(self, carry: Node, node: Node) -> bool:
-        """Return whether a value may take a carry's name: not if the loop writes the next value before a last read."""
+        """Return whether a value may take the name of a carry.
+
+        It may not if the loop around carries it and writes its next value before the last reader of the value.
+        """
         return node in self._taken_until.get(carry, {node})
 
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:

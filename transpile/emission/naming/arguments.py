@@ -110,7 +110,9 @@ def _joined(path: Path) -> str:
 
 
 def _without_shared(paths: Sequence[Path]) -> list[Path]:
-    """Return paths without inner parts without siblings: ``0`` and ``params`` in ``state[0].mu['params']['w']``."""
+    """Return paths without inner parts that have no siblings: ``0`` and ``params`` in
+    ``state[0].mu['params']['w']``.
+    """
     beside: dict[Path, set[str]] = {}
     for path in paths:
         for k, part in enumerate(path):

@@ -211,7 +211,10 @@ def _read_by_element(node: Node) -> Sequence[Node]:
 
 
 def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) -> list[Node]:
-    """Return the operand of a call that this result of it is the next value of, in a list; or an empty list."""
+    """Return the operand of a call whose next value is this result of the call, as a list of at most one.
+
+    ``of_called`` caches the updates of called functions.
+    """
     call, index = _producer(result)
     called: Function = call.parameters["function"]
     if called not in of_called:

@@ -135,7 +135,9 @@ def operation_words() -> frozenset[str]:
 
 
 def _after(form: str, word: str) -> str:
-    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``. A spectrum has none."""
+    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``. What is called a spectrum has
+    none of its own.
+    """
     if form == "exp_{}" and word.startswith(_LOG):
         return word.removeprefix(_LOG)
     if form == "exp_{}":

@@ -250,7 +250,10 @@ class SourceNames:
 
 
 def _is_one_of_several(node: Node, nodes: Sequence[Node], name: str) -> bool:
-    """Return whether others of the nodes are results of one conditional or call; not beside a gradient."""
+    """Return whether others of the nodes are results of the same conditional or call as a node.
+
+    What a gradient's call returns beside the gradient is no part of it.
+    """
     makers = ("conditional",) if name.startswith(GRADIENT) else ("conditional", "call")
     if node.opcode != "item" or node.operands[0].opcode not in makers:
         return False
@@ -258,7 +261,10 @@ def _is_one_of_several(node: Node, nodes: Sequence[Node], name: str) -> bool:
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
-    """Return whether nodes may be one expression run again: the same operation, rank, dtype, neither in the other."""
+    """Return whether two nodes may be one expression that runs again.
+
+    They are the same operation of equal rank and dtype, and neither is a part of the other.
+    """
     if node is other or _is_call_like(node, other):
         return True
     if node.opcode == "item" == other.opcode:
@@ -487,7 +493,10 @@ def _reorder(program: Program, function: Function, places: Sequence[int]) -> Non
 
 
 def _reordered(graph: Graph, function: Function, places: Sequence[int], done: set[Node], node: Node) -> Node | None:
-    """Return a call with its operands in the order of ``places``, or None; it is pinned against merging."""
+    """Return a call with its operands in the order of ``places``, or None.
+
+    The new call is pinned: it must not become one with an equal call that is still to be reordered.
+    """
     if node.parameters["function"] is not function or node in done:
         return None
     operands = tuple(node.operands[place] for place in places)

@@ -122,7 +122,10 @@ class SourceFunctions:
         return _telling(chosen)
 
     def order(self, computation: Computation, name: str) -> list[int]:
-        """Return for each parameter the index of the author's that it is part of; what is closed over comes after."""
+        """Return for each parameter of a function the index of the author's parameter that it is, or is a part of.
+
+        Parameters that the function closes over come after these.
+        """
         wanted = self._arguments_of(name, computation)
         chosen = self.parameters(computation, name)
         possible = (self._possible(computation, p, name, set(wanted)) for p in computation.parameters)
@@ -130,7 +133,9 @@ class SourceFunctions:
         return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
 
     def _arguments_of(self, name: str, computation: Computation) -> list[str]:
-        """Return the parameters of the function of a name that a computation comes from; none if there are several."""
+        """Return the parameters of the function of a name that all instructions of a computation come from; none if
+        there are several.
+        """
         named = [each for (_, own), found in self.definitions.items() if own == name for each in found]
         if len(named) > 1:
             lines = {place for each in computation.instructions for place in self._lines_in(each, name)}
@@ -156,7 +161,10 @@ class SourceFunctions:
         return set.intersection(*read) if read else set()
 
     def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
-        """Yield the ``wanted`` names that expressions with a value read, for operators on its side."""
+        """Yield the ``wanted`` names that each expression of a function reads which uses a value.
+
+        For an operator, these are the names on the side of the value.
+        """
         own = {value}  # and its reshapes and broadcasts
         for user in self.users.of(computation, value, _is_seen_through):
             if _is_seen_through(user):
@@ -231,7 +239,9 @@ class SourceFunctions:
     def _are_read(
         self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str], known: set[str]
     ) -> bool:
-        """Return whether the step reads each carried element by its name, where it reads it by any ``known`` one."""
+        """Return whether the step reads each carried element by its name, if it reads the element by any that is
+        ``known``.
+        """
         for value in body.instructions:
             name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
             if name is not None and value.operands == tuple(body.parameters):
@@ -315,7 +325,10 @@ class SourceFunctions:
         return len(_changing(loop)) <= 1 + len(names) + count
 
     def rows(self, loop: Instruction) -> dict[Instruction, str]:
-        """Return the author's names for the rows that each iteration reads: its second parameter, perhaps unpacked."""
+        """Return the author's names for the rows that each iteration of a scan reads.
+
+        These are the second parameter of its step, or the names that this is unpacked into.
+        """
         known = self._step_in_call(loop)
         if known is None or known[1:] != (0, 1) or len(arguments := _arguments(known[0])) != 2:
             return {}
@@ -341,7 +354,10 @@ class SourceFunctions:
         return None
 
     def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
-        """Return the step given to the call of a loop, its carry's index, and JAX's counters; None if unknown."""
+        """Return the step passed to the call that makes a loop, the index of its carried parameter, and JAX's counters.
+
+        None if the call or the step is unknown.
+        """
         made, step, frame = self._call_of(loop) or ("", None, None)
         if step is None or frame is None:
             return None
@@ -506,7 +522,10 @@ def _returns_pairs(definition: ast.FunctionDef) -> bool:
 
 
 def _taken_apart(definition: ast.FunctionDef, name: str, rows: set[tuple[int, int]]) -> list[str]:
-    """Return the names of ``a, (b, c) = state`` in order; the name itself for no unpacking, or read ``rows``."""
+    """Return the names of ``a, (b, c) = state`` in order.
+
+    The result is the name itself if it is not unpacked, or if it is an array whose ``rows`` are read there.
+    """
     for statement in ast.walk(definition):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
             continue

@@ -25,7 +25,10 @@ _LEAST_FIELDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A result of an object with named results: ``index`` is its number, or, past these, ``maker``'s nested object."""
+    """A result of a function that returns an object with named results.
+
+    ``index`` is the number of the result, or, beyond the results, of a nested object that ``maker`` returned.
+    """
 
     function: Function
     index: int
@@ -193,7 +196,10 @@ def _word(places: Sequence[Place], size: int, makers: Mapping[Function, str]) ->
 
 
 def _word_of_key(places: Sequence[Place], size: int) -> str:
-    """Return ``attention_params`` for ``variables["params"]["SelfAttention_0"]``; "" for other or unequal keys."""
+    """Return ``attention_params`` for ``variables["params"]["SelfAttention_0"]``.
+
+    Empty if the last keys are not such words, or differ between the calls.
+    """
     ways = [(place.root.word, *place.before(size)[1]) for place in places]
     if any(len(way) < 2 or not isinstance(key, str) for way in ways for key in way[-2:]):
         return ""

@@ -40,7 +40,10 @@ class Path:
     stars: str = ""
 
     def text(self, argument: str, counter: tuple[int, str] | None = None) -> str:
-        """Return the expression of the leaf of an argument; ``counter`` is the place of a key, and a text instead."""
+        """Return the expression of the leaf, given the argument's name.
+
+        ``counter`` is the place of a key, and the text to put there instead.
+        """
         steps = list(map(_step, self.keys))
         if counter is not None:
             place, name = counter

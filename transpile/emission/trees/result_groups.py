@@ -124,7 +124,10 @@ def _item(key: Any, part: Any) -> str:
 
 
 def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield each leaf with the columns taken in its line, each container having a line for each part."""
+    """Yield each leaf with the columns taken in its line, if every container has a line for each of its parts.
+
+    Indentation is relative to the statement.
+    """
     if isinstance(tree, dict):
         for key, part in tree.items():
             yield from leaf_columns(part, level + 1, len(f"{quoted_key(key)}: "))

@@ -50,7 +50,9 @@ class Reach:
 
     @staticmethod
     def of(emitted: GeneratedModule, edited: str | None = None) -> Reach:
-        """Return the parts of an emitted module. Those of an ``edited`` text have HLO's names if there are as many."""
+        """Return the parts of an emitted module. Parts of an ``edited`` text have names of the HLO only if there are as
+        many.
+        """
         found = tuple(_bodies(emitted))
         if edited is None:
             return Reach(emitted, found)

@@ -8,7 +8,9 @@ from ...hlo.ir import HloModule, Instruction
 
 
 def computed_by(module: HloModule, path: Sequence[int]) -> list[Instruction]:
-    """Return the instructions, also of called computations, that the array at ``path`` of a result may need."""
+    """Return the instructions that the array at ``path`` of a module's result may depend on, with those of called
+    computations.
+    """
     root, rest = module.entry.root, list(path)
     while rest and root.opcode == "tuple":
         root = root.operands[rest.pop(0)]

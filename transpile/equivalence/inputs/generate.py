@@ -129,7 +129,9 @@ def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, else None."""
+    """Statistics of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, None if it
+    has none.
+    """
 
     dtype: str
     shape: tuple[int, ...]

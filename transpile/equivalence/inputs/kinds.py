@@ -27,7 +27,9 @@ EDGE_SHARE = 0.15  # of elements that become edge values
 
 
 def campaign_inputs(module: HloModule, campaign: str, seed: int) -> list[Array]:
-    """Return arrays for the entry's parameters, with tuples flattened in order; the same for a campaign and seed."""
+    """Return arrays for the entry's parameters, with tuples flattened in order; the same for the same campaign and
+    seed.
+    """
     return changed_inputs(module, make_inputs(module, seed), campaign, seed)
 
 

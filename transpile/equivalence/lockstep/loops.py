@@ -1,4 +1,6 @@
-"""Checks a loop of emitted code against its HLO instruction: its state at the start, between iterations, at the end."""
+"""Checks a loop of emitted code against its HLO instruction: the state at its start, between iterations, and at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class LoopRun:
         return typed_leaves(self.body.computation.root, self.body, self.graph, end.values)
 
     def _changed(self, before: State, after: State, *, is_first: bool) -> Iterator[int]:
-        """Yield the elements that are known on both sides and differ; uninitialised ones have no value yet."""
+        """Yield the elements that are known on both sides and differ; elements that are not initialised have no value
+        yet.
+        """
         for k, (old, new) in enumerate(zip(before, after, strict=True)):
             if old is None or new is None or (is_first and k in self._uninitialised):
                 continue
@@ -97,7 +101,9 @@ class LoopRun:
     # -- the condition
 
     def _goes_on(self, state: State) -> bool | None:
-        """Return the reference's value of the condition; None if the state is unknown or it cannot be evaluated."""
+        """Return the reference's value of the condition; None if the state is unknown or the reference cannot evaluate
+        it.
+        """
         if any(state[k] is None for k in self._needed):
             return None
         try:
@@ -127,7 +133,9 @@ class LoopRun:
         return print_module(module_of(root, used, self.like.name, kept_header(self.like), self.like))
 
     def _computed(self, state: State, wanted: Collection[int]) -> State:
-        """Return the state after the last iteration. The reference computes what emitted code does not, as counters."""
+        """Return the state after the last iteration. The reference computes elements that emitted code does not, such
+        as counters.
+        """
         missing = [k for k in sorted(wanted) if state[k] is None]
         if not missing or not self.ends:
             return state

@@ -24,7 +24,9 @@ PROBE, ITERATION, FUNCTION = "__probe__", "__iteration__", "__function__"
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A place that reports the value of ``node``. ``line`` is of the text that runs; ``loops`` are those around it."""
+    """A place that reports the value of ``node``. ``line`` is in the text that runs; ``loops`` are the loops
+    around it.
+    """
 
     node: Node
     line: int
@@ -71,7 +73,9 @@ def _definition(tree: ast.Module, name: str) -> ast.FunctionDef:
 
 
 def _counterparts(pristine: ast.AST, edited: ast.AST) -> dict[ast.AST, ast.AST]:
-    """Return the parts of the edited tree that correspond to parts of the pristine one; others are missing."""
+    """Return the parts of the edited tree that correspond to parts of the pristine one; parts without a counterpart are
+    missing.
+    """
     found: dict[ast.AST, ast.AST] = {}
     moved: list[tuple[ast.stmt, ast.stmt]] = []
     pairs = [(pristine, edited)]

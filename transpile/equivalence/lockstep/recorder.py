@@ -1,4 +1,7 @@
-"""Records events of a module with probes, in a target's process: values, starts and ends of iterations."""
+"""Records the events of a module with probes while it runs: values, and the start and end of functions and iterations.
+
+Runs in the process of a target.
+"""
 
 from __future__ import annotations
 

@@ -213,7 +213,9 @@ class _Judge:
         return self._steps[key]
 
     def _has_values(self, instruction: Instruction, scope: Scope, graph: Graph, end: BodyEnd) -> bool:
-        """Return whether an array of an instruction's result is known, and it is no loop checked in parts."""
+        """Return whether an array of an instruction's result is known, and the instruction is not a loop checked in
+        parts.
+        """
         if any(inner.region in self._regions for inner in _loop_scopes(instruction, scope)):
             return False
         leaves = emitted_leaves(scope.values[instruction], graph, end.values)
@@ -326,7 +328,9 @@ def _loops(function: WrittenFunction) -> list[Loop]:
 
 
 def _fits(scope: Scope, graph: Graph, end: BodyEnd) -> bool:
-    """Return whether the arguments have a computation's shapes: combiners of scalars are given whole arrays."""
+    """Return whether the arguments have the shapes of the computation: a combiner of scalars is called with whole
+    arrays.
+    """
     for parameter in scope.computation.parameters:
         leaves = emitted_leaves(scope.values[parameter], graph, end.values)
         for shape, leaf in zip(array_leaves(parameter.shape), leaves, strict=True):
@@ -369,7 +373,9 @@ def user_place(instruction: Instruction, module: HloModule) -> str:
 
 
 def allowances(check: Check) -> list[Budget]:
-    """Return the allowance of each array of an instruction, in a program of it and what only the reference computes."""
+    """Return the allowance of each array of an instruction, as of a program of the instruction and those that only the
+    reference computes.
+    """
     given: dict[Instruction, Instruction] = {}
     made: dict[Instruction, Instruction] = {}
     for part in (*check.inside, check.instruction):
@@ -382,7 +388,9 @@ def allowances(check: Check) -> list[Budget]:
 
 
 def with_magnitude(budget: Budget, magnitude: Array) -> Budget:
-    """Return the allowance with the rounding of sums by their terms: for ``n`` terms, ``n eps`` of these."""
+    """Return the allowance with the rounding of sums measured by their terms: for ``n`` terms, ``n eps`` of their
+    magnitudes.
+    """
     sizes = magnitude.astype(np.float64)
     largest = float(np.max(sizes, initial=0.0))
     _, absolute = budget.tolerance(magnitude.dtype)

@@ -89,7 +89,9 @@ def known_instructions(scope: Scope, graph: Graph, values: Recorded) -> frozense
 
 
 def typed_leaves(instruction: Instruction, scope: Scope, graph: Graph, values: Recorded) -> list[Array | None]:
-    """Return the arrays of an instruction as emitted code had them, in HLO's types; None for another shape."""
+    """Return the arrays of an instruction as emitted code had them, in HLO's types; None for an array of another
+    shape.
+    """
     typed: list[Array | None] = []
     leaves = emitted_leaves(scope.values[instruction], graph, values)
     for shape, array in zip(array_leaves(instruction.shape), leaves, strict=True):
@@ -146,7 +148,9 @@ class Step:
         return [leaf for leaf in leaves if leaf is not None]
 
     def expected(self, results: Iterable[Array]) -> Expected:
-        """Return the results of each checked instruction, with the sums of magnitudes of its terms if it adds some."""
+        """Return the results of each checked instruction, with the sums of magnitudes of its terms if it adds up
+        terms.
+        """
         rest = iter(results)
         found = {}
         for check in self.checks:

@@ -115,7 +115,9 @@ class _Builder:
         return self.add("parameter", ArrayShape(element_type, shape.dimensions), parameter_number=number)
 
     def _recast(self, value: Instruction, source: ElementType, target: ElementType, shape: ArrayShape) -> Instruction:
-        """Return a value converted between a type and its carrier. 4-bit floats go by way of 4-bit integers."""
+        """Return a value converted between a type and its carrier. A 4-bit float is converted by way of a 4-bit
+        integer.
+        """
         if source is target:
             return value
         integers, floats = (target, source) if target.is_integral else (source, target)

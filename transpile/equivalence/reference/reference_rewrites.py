@@ -47,7 +47,9 @@ def needs_rewrite(text: str) -> bool:
 
 
 def rewrite_for_xla(module: HloModule) -> HloModule:
-    """Return a program without fusions, bitcasts, layouts, compiler annotations and custom calls of other backends."""
+    """Return the same program without fusions, bitcasts, layouts, compiler annotations and custom calls of other
+    backends.
+    """
     return rewritten(module, Rewriter(NOTES), {})
 
 
@@ -106,7 +108,9 @@ class Rewriter:
         return self._add(old.name, "call", without_layouts(old.shape), operands, to_apply=to_apply)
 
     def _async_start(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """Return the whole operation as a call: later starts, updates and ``async-done`` forward its result."""
+        """Return the whole operation as a call: later starts and updates forward its result, and ``async-done`` is that
+        result.
+        """
         called = self.rewritten[id(old["calls"])]
         return self._add(old.name, "call", called.root.shape, operands, to_apply=called)
 

@@ -13,7 +13,9 @@ from ..verdicts.comparison import flatten
 
 
 class Runtime:
-    """A context in which modules are loaded and run. ``adopt`` converts arguments, ``fetch`` converts results."""
+    """A context manager in which modules are loaded and run. ``adopt`` converts arguments, ``fetch`` converts
+    results.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target, self._twin = target, twin_of(target)

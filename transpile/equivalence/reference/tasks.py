@@ -90,7 +90,9 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
 
 
 def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]]) -> list[Array]:
-    """Run HLO text, of one device, on several CPU devices of XLA; return the arrays of all, device by device."""
+    """Run HLO text, the program of one device, on several CPU devices of XLA; return the arrays of all, device by
+    device.
+    """
     plain = print_module(partitions_as_replicas(parse_module(text)))
     return [array for results in run_hlo_on_devices(plain, inputs) for array in results]
 
@@ -163,7 +165,9 @@ class _OfOneDevice(Rewriter):
         return self._collective(old, operands, source_target_pairs=device_pairs(old, *self.sizes))
 
     def _collective(self, old: Instruction, operands: Operands, **devices: Any) -> Instruction:
-        """Return a collective that runs at once, also if the original only starts it; the end forwards the result."""
+        """Return a collective that runs at once, even if the original only starts it; the instruction that ends it
+        forwards the result.
+        """
         shape: Shape = old.shape
         if old.opcode in ("all-gather-start", "collective-permute-start"):
             shape = shape.elements[1]  # type: ignore[attr-defined]

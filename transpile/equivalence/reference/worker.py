@@ -27,7 +27,9 @@ _MOST_HELD = 1024 * MIB  # XLA and Numba keep compiled code
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above those before; None is no limit."""
+    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above what the process had before; None is no
+    limit.
+    """
 
     seconds: float = 60.0
     memory: int | None = 4096 * MIB
@@ -67,7 +69,10 @@ def _do_nothing() -> None:
 
 @dataclass
 class Worker:
-    """A child process for one call at a time, prepared once by ``prepare``; replaced if it holds above 1 GiB."""
+    """A child process for one call at a time. ``prepare`` runs once in it, without limits.
+
+    A process that holds more than 1 GiB between two calls is replaced by a new one.
+    """
 
     prepare: Callable[[], object] = _do_nothing
     environment: Mapping[str, str] = field(default_factory=dict)

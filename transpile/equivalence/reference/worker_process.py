@@ -42,7 +42,9 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int 
 
 
 class _MemoryLimit:
-    """A limit on the address space, if there is one: exceeding it raises ``MemoryError`` or ends the process."""
+    """A limit on the address space, if the platform has one: exceeding it raises ``MemoryError`` or ends the
+    process.
+    """
 
     def __init__(self, memory: int | None) -> None:
         self._memory = memory

@@ -55,7 +55,9 @@ class ReferenceWorker:
         self._worker = Worker(prepare_xla, xla_environment())
 
     def ask(self, function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
-        """Return a function's result in the child. Raises ``XlaToPythonError``: its own, XP462 and XP463."""
+        """Return the function's result in the child. Raises ``XlaToPythonError``: the function's own, XP462 and
+        XP463.
+        """
         try:
             return self._worker.ask(function, *arguments, limits=Limits(timeout, memory=None)).value
         except WorkerTimeout:

@@ -27,7 +27,9 @@ def report_to_json(report: CheckReport) -> str:
 
 
 def report_from_json(text: str) -> CheckReport:
-    """Return the report that :func:`report_to_json` wrote, without arrays. Raises ``UsageError`` (XP601) otherwise."""
+    """Return the report that :func:`report_to_json` wrote, without arrays. Raises ``UsageError`` (XP601) for other
+    text.
+    """
     try:
         document = json.loads(text)
         if document.pop("format") != FORMAT:
@@ -88,7 +90,9 @@ HEADER = ("program", "target", "verdict", "error", "allowed", "seconds", "MiB")
 
 
 def report_to_text(report: CheckReport) -> str:
-    """Return a table of results, then the details of each program that is not right, then a summary line."""
+    """Return a table of programs and targets, then the details of each program that is not right, then a summary
+    line.
+    """
     rows = [row for program in report.programs for row in _rows(program)]
     parts = [_table(HEADER, rows)]
     parts += ["\n".join(_details(program)) for program in report.programs if list(_details(program))]
@@ -116,7 +120,9 @@ def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
 
 
 def _leaves(case: Case, target: str) -> Sequence[LeafResult]:
-    """Return the verdicts on a target's arrays; if the target is the accepted one, those of others against it."""
+    """Return the verdicts on a target's arrays; if the target is the accepted one, those of the others compared with
+    it.
+    """
     own = case.comparison(target)
     if own is not None:
         return own.leaves

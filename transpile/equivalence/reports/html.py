@@ -107,7 +107,9 @@ class ProgramView:
 
 
 def report_to_html(report: CheckReport) -> str:
-    """Return the report as a self-contained page: programs that differ come first, unfolded; others take a line."""
+    """Return the report as a self-contained page: programs that differ come first, unfolded; the others take a line
+    each.
+    """
     views = sorted(
         (_program(number, program) for number, program in enumerate(report.programs)),
         key=lambda view: (not view.is_bad, all(verdict.tone in ("good", "close") for verdict in view.verdicts)),

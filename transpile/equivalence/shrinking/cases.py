@@ -107,7 +107,9 @@ def as_tuple(parts: Iterable[Instruction], name: str = "results") -> Instruction
 
 
 def flat(instruction: Instruction) -> list[Instruction]:
-    """Return the arrays of an instruction's value: itself, or the ``get-tuple-element`` instructions of its leaves."""
+    """Return the arrays of an instruction's value: the instruction, or the ``get-tuple-element`` instructions of its
+    leaves.
+    """
     if not isinstance(instruction.shape, TupleShape):
         return [instruction] if isinstance(instruction.shape, ArrayShape) else []
     found = []
@@ -140,7 +142,9 @@ def module_of(
 
 
 def _add_called(instruction: Instruction, found: dict[Computation, None]) -> None:
-    """Add the computations that an instruction calls, callees first. Recursion is fine: HLO nests a few levels only."""
+    """Add the computations that an instruction calls, callees first. Recursion is fine: HLO nests only a few levels
+    deep.
+    """
     for computation in instruction.called:
         if computation not in found:
             for inner in computation.instructions:

@@ -134,7 +134,9 @@ def isolated(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _frontier(root: Instruction, depth: int) -> list[Instruction]:
-    """Return the operands of the last ``depth`` steps before the root, if they can be parameters."""
+    """Return the instructions that the last ``depth`` steps before the root use as operands, if they can be
+    parameters.
+    """
     inside, level = {root}, [root]
     for _ in range(depth - 1):
         level = [operand for instruction in level for operand in instruction.operands]

@@ -19,7 +19,9 @@ from .cases import Case, ordered
 
 
 def smaller_shapes(case: Case) -> Iterator[Case]:
-    """Yield the program with each of its sizes replaced by 1, 2, or half of it, everywhere; large ones first."""
+    """Yield the program with each of its sizes replaced by 1, 2, or half of it, wherever it occurs; large sizes
+    first.
+    """
     for size in sorted(_sizes(case.root), reverse=True):
         for smaller in dict.fromkeys((1, 2, size // 2)):
             if smaller < size:

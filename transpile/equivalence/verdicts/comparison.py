@@ -60,7 +60,9 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits within which results may differ. ``terms`` is the number of terms of the longest sum of a value."""
+    """The limits within which results may differ. ``terms`` is the number of terms of the longest sum behind a
+    value.
+    """
 
     relative: float | None = None  # in place of the dtype's
     absolute: float | None = None

@@ -73,7 +73,9 @@ class Judge:
         return self._run(participant, self.arrays)
 
     def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-        """Return the verdict on each array of two runs without failures; paths begin with the device if several."""
+        """Return the verdict on each array of two runs without failures; with several devices, paths begin with the
+        device.
+        """
         leaves = self._compared(*of_equal_lengths(expected, actual, self.module.entry.root.shape))
         own, rest = divmod(len(leaves), self.devices)
         if self.devices == 1 or rest:

@@ -38,7 +38,9 @@ class KnownDifference:
         return f"{self.op}{' ' + ' '.join(self.dtypes) if self.dtypes else ''}: {self.reason}"
 
     def concerns(self, participant: str, against: str, instructions: Sequence[Instruction]) -> bool:
-        """Return whether the entry explains a difference between two participants in a value of these instructions."""
+        """Return whether the entry explains a difference between two participants in a value that these instructions
+        compute.
+        """
         if self.participants and not {participant, against} & set(self.participants):
             return False
         return any(self._is_it(instruction) for instruction in instructions)

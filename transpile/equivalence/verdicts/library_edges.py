@@ -18,7 +18,9 @@ _BEYOND_THE_DOMAIN = ("edge", "large")  # campaigns
 
 
 def edges_on(generated: GeneratedModule | None, campaign: str) -> tuple[Edge, ...]:
-    """Return the rows of the table of edges that a module leaves to its library; none without special input."""
+    """Return the rows of the table of edges that a module leaves to its library; none for campaigns without special
+    input.
+    """
     if generated is None or campaign not in _BEYOND_THE_DOMAIN:
         return ()
     names = edges_of(generated.source)
@@ -31,7 +33,9 @@ def reasons(edges: Sequence[Edge]) -> tuple[str, ...]:
 
 
 def judged(run: Run, edges: Sequence[Edge]) -> Run:
-    """Return a run, with status ``edge`` in place of a crash if its exception is one of the library on an edge."""
+    """Return a run, with status ``edge`` in place of a crash if its exception is one that the library raises on an
+    edge.
+    """
     kind = run.message.partition(":")[0]
     refused = run.failure is Status.CRASH and any(kind in edge.raises for edge in edges)
     return replace(run, failure=Status.EDGE) if refused else run

@@ -58,7 +58,9 @@ class _MovedFunctions(Rewriter):
         return self._times(old, operands, shape, np.asarray(factor), ())
 
     def _with_signs(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """Return an item of several results; vectors each times its sign, the same for left and right ones."""
+        """Return an item of several results; if it has vectors, each times its sign, which is the same for left and
+        right vectors.
+        """
         routine = _WITH_VECTORS.fullmatch(old.operands[0].attributes.get("custom_call_target", ""))
         from_the_last = _AXES_OF_VECTORS[routine[1]].get(old["index"]) if routine is not None else None
         if from_the_last is None:

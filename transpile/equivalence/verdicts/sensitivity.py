@@ -27,7 +27,9 @@ OF_FUNCTIONS = "ill-conditioned: rounding errors of functions, or vectors of the
 
 
 def moved(arrays: Sequence[Array], seed: int) -> list[Array]:
-    """Return the inputs with every finite float moved by up to two units in the last place; others are unchanged."""
+    """Return the inputs with every finite float moved by up to two units in the last place; other elements are
+    unchanged.
+    """
     return [_moved(array, np.random.default_rng([seed, number])) for number, array in enumerate(arrays)]
 
 

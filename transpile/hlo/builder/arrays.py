@@ -80,7 +80,9 @@ class ArrayOperations(BuilderCore):
         return self._instruction("reverse", (self._operand(operand),), {"dimensions": integers("rev", dimensions)})
 
     def rotate(self, operand: Operand, dimensions: Ints, shifts: Ints) -> XlaOp:
-        """Rotate dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, the elements before it last."""
+        """Rotate dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and the elements before it
+        last.
+        """
         along = {"dimensions": integers("rotate", dimensions), "shifts": integers("rotate", shifts)}
         return self._instruction("shuffle", (self._operand(operand),), {"mode": "rotate", **along})
 
@@ -96,7 +98,9 @@ class ArrayOperations(BuilderCore):
         return self._instruction("broadcast", (op,), {"dimensions": tuple(range(count, count + shape.rank))}, declared)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Ints, broadcast_dimensions: Ints) -> XlaOp:
-        """Broadcast to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``; 1 stretches."""
+        """Broadcast the operand to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``, 1
+        stretches.
+        """
         op = self._operand(operand)
         shape = op.array_shape
         name = "broadcast_in_dim"
@@ -274,7 +278,9 @@ class ArrayOperations(BuilderCore):
         return [self._operand(index, like=like) for index in start_indices]
 
     def _index(self, op: XlaOp, index: tuple[object, ...]) -> XlaOp:
-        """``op[1:3, 0, ..., ::2]``: slices, and integers, which remove a dimension; negative count from the end."""
+        """Return ``op[1:3, 0, ..., ::2]``: slices, and integers that remove their dimension; negative ones count from
+        the end.
+        """
         sizes = as_array_shape("slice", op.shape).dimensions
         dots = [i for i, part in enumerate(index) if part is Ellipsis]
         if len(dots) > 1 or len(index) - len(dots) > len(sizes):

@@ -21,7 +21,9 @@ Groups = Sequence[ReplicaGroup | Sequence[int]]
 
 
 class CommunicationOperations(BuilderCore):
-    """Collectives and transfers. Those of equal ``channel_id`` communicate, then also across partitions."""
+    """Collectives and transfers. Only operations of equal ``channel_id`` communicate; with a channel, also across
+    partitions.
+    """
 
     # -- reducing
 

@@ -44,7 +44,9 @@ class ConvolutionOptions(TypedDict, total=False):
 
 
 class ContractionOperations(BuilderCore):
-    """Contractions: ``preferred_element_type`` is the result's type; ``precision`` XLA's word for each operand."""
+    """Contractions: ``preferred_element_type`` is the result's element type; ``precision`` is XLA's word for each
+    operand.
+    """
 
     def dot(
         self,

@@ -67,7 +67,9 @@ class BuilderCore:
         return self._instruction("parameter", (), attributes, declared=shape, name=name or f"p{parameter_number}")
 
     def constant(self, value: npt.ArrayLike, element_type: Type | None = None) -> XlaOp:
-        """Add a constant. Without a type, Python numbers are pred, s32, f32 or c64, an array keeps its dtype."""
+        """Add an array constant. Without a type, Python numbers are pred, s32, f32 or c64, and an array keeps its
+        dtype.
+        """
         try:
             natural = _natural_type(value)
         except ValueError:

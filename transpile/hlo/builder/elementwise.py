@@ -188,7 +188,9 @@ class ElementwiseOperations(BuilderCore):
         return self._instruction("clamp", (bounds[0], op, bounds[1]), {})
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> XlaOp:
-        """Return elements of ``on_true`` where ``pred``, else of ``on_false``; a scalar chooses arrays or tuples."""
+        """Return elements of ``on_true`` where ``pred`` is true, else of ``on_false``; a scalar chooses arrays or
+        tuples.
+        """
         chooser, yes = self._operand(pred), self._operand(on_true)
         no = self._operand(on_false, like=yes)
         if not isinstance(yes.shape, TupleShape):

@@ -82,7 +82,9 @@ def _block_scaled_dot(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *scales
 
 
 def _unpadded(b: XlaBuilder, call: Call, x: XlaOp, scale: XlaOp) -> XlaOp:
-    """Return a scale without its padding. That of the last dimension follows from a configured block size."""
+    """Return a scale without its padding. Padding of the last dimension is known only from a block size in the
+    configuration.
+    """
     sizes, given = x.array_shape.dimensions, scale.array_shape.dimensions
     if len(given) != len(sizes):
         raise ConfigError("takes scales of as many dimensions as what they scale")

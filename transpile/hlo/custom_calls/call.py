@@ -110,7 +110,9 @@ class CustomCall:
         return builder.build_computation(definition(builder, call, *parameters))
 
     def _by_columns(self, call: Call) -> Definition | None:
-        """Return the definition on column-major matrices of the same memory, if something is row-major; else None."""
+        """Return the definition on column-major matrices of the same memory, if some operands or results are row-major;
+        else None.
+        """
         operands, results = by_rows(call.instruction, self.signatures) if self.by_columns else ([], [])
         if not any((*operands, *results)):
             return None

@@ -144,7 +144,9 @@ def _svd(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 def _svd_by_rotations(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """Define the Jacobi and the polar method, which return V in place of V^H; vectors are computed anyway."""
+    """Define the Jacobi and the polar method, which return V in place of V^H; vectors are computed even if not
+    requested.
+    """
     values, u, vh, info = _singular(b, call, a)
     return b.tuple([a, values, u, _adjoint(b, vh), info])
 
@@ -159,7 +161,9 @@ def _adjoint(b: XlaBuilder, x: XlaOp) -> XlaOp:
 
 
 def _eigen(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, list[XlaOp], XlaOp, XlaOp, XlaOp]:
-    """Return ``geev``'s tuple: eigenvalues (of a real matrix in two parts), both kinds of vectors, and info."""
+    """Return the results of ``geev`` as a tuple, the eigenvalues (real and imaginary parts of a real matrix), both
+    kinds of vectors, and info.
+    """
     shape = a.array_shape
     *batch, n, _ = shape.dimensions
     made_of = shape.element_type if shape.element_type.is_complex else ELEMENT_TYPES[f"c{2 * shape.element_type.bits}"]
@@ -177,7 +181,9 @@ def _eigen_hybrid(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 def _eigen_packed(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """Define eigenvectors of a real matrix as real numbers: of a conjugate pair the real part, then the imaginary."""
+    """Define eigenvectors of a real matrix as real numbers: the real part of a conjugate pair, then its imaginary
+    part.
+    """
     _, values, left, right, info = _eigen(b, call, a)
     if len(values) == 1:
         return b.tuple([a, values[0], left, right, info])
@@ -237,7 +243,9 @@ def _columns(call: Call) -> None:
 
 
 def _eigh(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """The symmetric eigenproblem. Fields of the text: lower triangle, ascending eigenvalues, most sweeps, tolerance."""
+    """Define the symmetric eigenproblem. The text has four fields: lower triangle, ascending eigenvalues, most sweeps,
+    tolerance.
+    """
     flags = call[TEXT].split(",")[:2]
     if len(flags) != 2 or {*flags} - {"0", "1"}:
         raise ConfigError(f"cannot read its configuration {call[TEXT]!r}")

@@ -110,7 +110,10 @@ PERTURBED = CustomCall((f"{BANDS} T[*,n,k]",), rule="gtsv_perturbed", by_columns
 def lapack_results(
     routine: str, operands: Sequence[tuple[tuple[int, ...], ElementType | None]], config: Mapping[str, Any]
 ) -> list[tuple[tuple[int, ...], ElementType]]:
-    """Return sizes and types of a routine's results. Raises ConfigError if it does not take such operands."""
+    """Return the sizes and element types of a routine's results for operands of these sizes and types.
+
+    Raises ConfigError if the routine does not take such operands.
+    """
     shapes = [ArrayShape(own, sizes) for sizes, own in operands if own is not None]
     sizes: dict[str, int] = {}
     if routine == "gesdd":

@@ -109,7 +109,10 @@ class _Match:
 
 
 def by_rows(instruction: Instruction, signatures: Sequence[str]) -> tuple[list[bool], list[bool]]:
-    """Return which operands and results are row-major matrices. Raises ConfigError for any other layout."""
+    """Return which operands and which results are row-major matrices, where LAPACK has column-major ones.
+
+    Raises ConfigError for any other layout.
+    """
     terms = [term for side in _parsed(signatures[0]) for term in side.terms]
     given = [each.array_shape.without_layout() for each in instruction.operands]
     operands = instruction["operand_layout_constraints"] or given
@@ -151,7 +154,10 @@ def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: 
 
 
 def results_of(signatures: Sequence[str], operands: Sequence[ArrayShape], sizes: Mapping[str, int]) -> list[ArrayShape]:
-    """Return the results of the first matching signature; ``sizes`` are names no operand binds. Raises ConfigError."""
+    """Return the results of the first signature that matches the operands; ``sizes`` are names that no operand binds.
+
+    Raises ConfigError if none matches.
+    """
     for signature in signatures:
         taken, given = _parsed(signature)
         match = _Match()

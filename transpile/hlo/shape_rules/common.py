@@ -183,7 +183,9 @@ def require_same_sizes(op: Operation, shapes: Sequence[ArrayShape], what: str = 
 
 
 def wider(a: ElementType, b: ElementType) -> ElementType:
-    """Return XLA's ``HigherPrecisionType``: complex over real, float over integer, more range, digits, bits."""
+    """Return XLA's ``HigherPrecisionType``: complex over real, float over integer, more range, more digits, more
+    bits.
+    """
     return max(a, b, key=_precision)
 
 

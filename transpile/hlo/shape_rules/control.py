@@ -86,7 +86,9 @@ def _conditional(op: Operation) -> Shape:
 
 
 def _merged(results: Sequence[Shape]) -> Shape:
-    """Return the shape of branches' results: what is dynamic in any is dynamic, in arrays and tuples of arrays."""
+    """Return the shape of results of branches: a size that is dynamic in any branch is dynamic, in arrays and in tuples
+    of arrays.
+    """
     first = results[0]
     if isinstance(first, TupleShape):
         columns = zip(*(r.elements for r in results if isinstance(r, TupleShape)), strict=True)
@@ -115,7 +117,9 @@ def _fusion(op: Operation) -> Shape:
 
 
 def _async_parts(op: Operation, shape: Shape) -> tuple[Shape, Shape]:
-    """Return operands and result of ``((operands..), result, context..)``, checked with the wrapped computation."""
+    """Return operands and result of ``((operands..), result, context..)``, after a check with the wrapped
+    computation.
+    """
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
         op.refuse("XP210", f"its shape has to be ((operands..), result, ..), not {shape_text(shape)}")
     operands, result = shape.elements[:2]

@@ -198,7 +198,9 @@ def _pad(op: Operation) -> Shape:
 
 
 def _require_start_indices(op: Operation, operand: ArrayShape, first: int) -> None:
-    """Refuse start indices unless one integer scalar per dimension, all of one type, or, as once, one vector."""
+    """Refuse start indices other than one integer scalar per dimension, all of one type, or the legacy form: one
+    vector.
+    """
     indices = op.arrays(first)
     for index in indices:
         if not index.element_type.is_integral:

@@ -1,4 +1,6 @@
-"""``gelu``, from its ``tanh`` approximation and its derivative; ``exact_gelu``, from the complementary error."""
+"""``gelu``, from its ``tanh`` approximation and the derivative of that; ``exact_gelu``, from the complementary error
+function.
+"""
 
 from __future__ import annotations
 

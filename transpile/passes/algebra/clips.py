@@ -1,4 +1,6 @@
-"""``min(high, max(low, x))`` between two constants is ``np.clip``; such values become integers by ``astype``."""
+"""``min(high, max(low, x))`` between two constants is ``np.clip``; values bounded that way are converted to integers by
+``astype``.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ RULES = (
 
 
 def clips(function: Function, supports: Support) -> None:
-    """Raise minima of maxima, in either order, to one clip, and conversions within an integer's range to ``astype``."""
+    """Raise minima of maxima, in either order, to one clip, and conversions of values within an integer's range to
+    ``astype``.
+    """
     apply_rules(function, RULES, supports)
     graph = function.graph
 

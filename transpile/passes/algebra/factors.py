@@ -81,7 +81,9 @@ def _gathered(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _best_pair(live: LiveNodes, node: Node) -> tuple[_Number, _Number] | None:
-    """Return a literal that may go, and the one that absorbs it: best an integer divisor; divisors go first."""
+    """Return a literal that may go, and the one that absorbs it: best a divisor that stays an integer. Divisors go
+    first, then factors of large arrays.
+    """
     pairs = (pair for pair in permutations(_numbers(live, node), 2) if _together(*pair) is not None)
     return min(pairs, key=_preference, default=None)
 
@@ -104,7 +106,9 @@ def _numbers(live: LiveNodes, node: Node, path: _Path = ()) -> Iterator[_Number]
 
 
 def _together(gone: _Number, kept: _Number) -> np.ndarray | None:
-    """Return the second literal after it absorbs the first, a power of two; None if rounded or no gain."""
+    """Return the value of the second literal after it absorbs the first, a power of two; None if that rounds
+    differently, does not save a literal, or makes a numerator a fraction.
+    """
     if gone.value == 1 or not np.isfinite(gone.value) or abs(np.frexp(gone.value)[0]) != 0.5:
         return None
     is_inverse = (gone.kind == _DIVISOR) != (kept.kind == _DIVISOR)

@@ -42,7 +42,9 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _source(node: Node, number: Any, depth: int) -> Node:
-    """The array that equals a number exactly where a node does: without selections that replace other numbers."""
+    """The array that equals a number exactly where a node does: without selections that replace NaN or other numbers by
+    other numbers.
+    """
     while node.opcode == "select" and depth:
         mask, chosen, other = node.operands
         tested = _tested(mask, number)

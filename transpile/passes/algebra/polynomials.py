@@ -1,4 +1,6 @@
-"""``np.polyval``: Horner's rule over elements of an array of coefficients, starting from 0, as NumPy computes it."""
+"""``np.polyval``: Horner's rule over all elements of an array of coefficients, starting from 0, as NumPy
+computes it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def _polynomial(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
-    """The indices of the coefficients that are added, last one first; ends with None unless the sum starts with 0."""
+    """The indices of the coefficients that are added, last one first; ends with None if the sum does not start
+    with 0.
+    """
     while (found := _STEP.match(node)) is not None and found["p"] is p and len(found["place"]) == 1:
         factors = found["rest"], found["x"]
         if x not in factors:

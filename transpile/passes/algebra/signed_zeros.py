@@ -47,7 +47,9 @@ def tells_signs(user: Node, node: Node) -> bool:
 
 
 def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
-    """Whether -0 in place of +0 may change what is computed from a node, through a few scalings and selections."""
+    """Whether -0 in place of +0 may change what is computed from a node, following scalings and selections for a few
+    steps.
+    """
     if live.is_root(node):
         return True
     return any(
@@ -93,7 +95,9 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
 
 
 def _is_whole(node: Node) -> bool:
-    """Return whether a float is an integer, perhaps over a number: 0 has no sign, and no other becomes 0."""
+    """Return whether a float is made of an integer, perhaps divided by a number: 0 has no sign, and no other one is so
+    small that it becomes 0.
+    """
     if node.opcode == "divide" and node.operands[1].is_literal and node.type.is_floating:
         divisor = literal_value(node.operands[1])
         return bool(0 < divisor < _LARGE) and _is_whole(node.operands[0])
@@ -161,7 +165,9 @@ def _is_conjugate(node: Node) -> bool:
 
 
 def _passes_zeros(user: Node) -> bool:
-    """Whether an operation gives the same, or some zero, for zeros of either sign, also in complex parts."""
+    """Whether an operation gives, for zeros of either sign, either the same value or a zero of some sign; in the parts
+    of complex numbers, too.
+    """
     row = user.operation
     is_complex = any(operand.type.is_complex for operand in user.operands if operand.element_type is not None)
     moves = row.is_view and user.opcode != "view"  # of bits

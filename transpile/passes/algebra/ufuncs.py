@@ -192,7 +192,9 @@ LOGARITHMS = (
 
 
 def ufuncs(function: Function, supports: Support) -> None:
-    """Raise compositions to calls by name, except logarithms rounded to integers, which the last bit could change."""
+    """Raise compositions to calls by name, except for logarithms that are rounded to integers: the last bit could
+    change the integer.
+    """
     cut = {operand for node in live_nodes(function).of(_DISCONTINUOUS) for operand in node.operands}
     apply_rules(function, LOGARITHMS, supports, but=cut)
     apply_rules(function, RULES, supports)

@@ -146,7 +146,9 @@ def _take(called: Function, place: int, view: Node) -> None:
 
 
 def _of_view(called: Function, node: Node) -> Node | None:
-    """Return a part of a view as one of its source: ``scale`` for ``scale[None][0]``, also inside operations."""
+    """Return a part of a view as a part of its source: ``scale[None][0]`` as ``scale``, and ``(x * scale[None])[0]`` as
+    ``x * scale``.
+    """
     view = node.operands[0] if len(node.operands) == 1 else node
     if view is not node and _is_view(view):
         made = getitem(called.graph, view, node.parameters["index"])
@@ -165,7 +167,9 @@ def _of_view(called: Function, node: Node) -> Node | None:
 
 
 def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
-    """Return an element-wise operation's operand without ``count`` leading unit axes; None if it is not such a view."""
+    """Return an operand of an element-wise operation without ``count`` leading unit axes; None if it is not such a
+    view.
+    """
     if operand.ndim <= ndim:
         return operand
     index = operand.parameters["index"] if operand.opcode == "expand" else ()

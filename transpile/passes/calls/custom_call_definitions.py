@@ -13,7 +13,9 @@ Originals = dict[Instruction, tuple[Instruction, ...]]
 
 
 def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
-    """Return whether a custom call has a definition in HLO, and not hooked by a function of the user."""
+    """Return whether an instruction is a custom call with a definition in HLO, and not hooked by a function of the
+    user.
+    """
     if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
         return False
     row = known_call(target)
@@ -56,7 +58,9 @@ class _Expansion:
         return replace(module, computations=tuple(self.finished), entry=self.made[module.entry])
 
     def rewritten(self, computation: Computation, call: Instruction | None) -> Computation:
-        """Return a computation with definitions expanded; instructions for ``call`` get its metadata and span."""
+        """Return a computation with definitions expanded; instructions of the definition of ``call`` get its metadata
+        and span.
+        """
         values: dict[Instruction, Instruction] = {}
         for old in computation.instructions:
             made = old.replace(operands=tuple(values[operand] for operand in old.operands), **self.changes(old, values))

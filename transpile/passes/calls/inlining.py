@@ -24,7 +24,9 @@ MOST_COPIED = 64  # operations of a function that is inlined at several calls; l
 
 
 def made_by(function: Function) -> Node | None:
-    """Return the node that a call stands for: its result, or the node whose items are the results; else None."""
+    """Return the node that a call of the function stands for: its result, or the node whose items are its results; else
+    None.
+    """
     if isinstance(function.results, Node):
         return function.results
     parts = tree_nodes(function.results)
@@ -116,7 +118,9 @@ def _with_named(program: Program, found: set[Function]) -> set[Function]:
 
 
 def lines_around_convolutions(nodes: Collection[Node]) -> int:
-    """Return how many more lines than operations a convolution between reshapes takes; 0 without one."""
+    """Return how many more lines a convolution between reshapes takes than one for each operation; 0 without a
+    convolution.
+    """
     reshapes = sum(node.opcode == "reshape" for node in nodes)
     return reshapes + 3 if reshapes and any(node.parameters.get("function") == "convolution" for node in nodes) else 0
 
@@ -126,7 +130,9 @@ _MOST_WORK = 2  # operations of a function that reads better inlined
 
 
 def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
-    """Inline functions in which every operation may be fused, and drop them. Long ones with several calls stay."""
+    """Inline functions in which every operation may be fused, and drop them. A long function with several calls
+    stays.
+    """
     calls = Counter(called for function in program.functions for called in named_functions(function))
     _inline(
         program, lambda function: _is_joinable(function, joins, MOST_COPIED if calls[function] > 1 else inf), _named

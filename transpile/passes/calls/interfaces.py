@@ -37,7 +37,10 @@ def interfaces(program: Program) -> None:
 
 
 def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
-    """Drop the redundant parameters and results of a function; tell whether there were any. ``moved`` are nodes."""
+    """Drop the redundant parameters and results of one function; return whether there were any.
+
+    ``moved`` are nodes that were moved from other functions.
+    """
     calls = [_Call(caller, call) for caller in program.functions for call in calls_of(caller, called)]
     if not calls:
         return False
@@ -104,7 +107,9 @@ def _following_arguments(called: Function, calls: Sequence[_Call], moved: Contai
 def _made_of_others(
     called: Function, calls: Sequence[_Call], place: int, others: Mapping[int, Node], moved: Container[Node]
 ) -> Node | None:
-    """Return the replacement of a parameter, or None: an equal one, or its operations in another function."""
+    """Return the replacement of a parameter, or None: an equal earlier parameter, or a copy of the operations by which
+    another function makes it, if all calls pass the parameters and results that these operations need.
+    """
     given = [(call, call.node.operands[place]) for call in calls]
     for other, parameter in others.items():
         if other < place and all(call.node.operands[other] is node for call, node in given):
@@ -163,7 +168,9 @@ def _of_column(graph: Graph, column: Sequence[tuple[Node, Node]], others: Mappin
 
 
 def _result(node: Node) -> tuple[Function, Node] | None:
-    """Return the function of which a node is one of several results, and that result in it; None if it is none."""
+    """Return the function of which a node is one of several results, and that result in the function; None if it is
+    none.
+    """
     maker = node.operands[0] if node.opcode == "item" else node
     if maker is node or maker.opcode != "call":
         return None
@@ -185,7 +192,9 @@ def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
 
 
 def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int:
-    """Return the number of element-wise operations from known nodes to a node; above _MOST_MOVED if impossible."""
+    """Return the number of element-wise operations from known nodes to a node; more than _MOST_MOVED if other nodes are
+    needed, or a costly operation would be duplicated.
+    """
     if node in known or node.is_literal:
         return 0
     row = node.operation

@@ -99,7 +99,9 @@ def _wanted(live: LiveNodes, values: Mapping[Node, Array], *, sizes_are_fixed: b
 
 
 def _is_shorter(node: Node, values: Mapping[Node, Array], live: LiveNodes, *, sizes_are_fixed: bool) -> bool:
-    """Return whether a node's value is easier to read than its computation; with free sizes, not for positions."""
+    """Return whether the value of a node is easier to read than its computation. With free sizes, positions are not
+    folded, since their number may vary.
+    """
     steps, leaves, parts = _cone(node)
     value = values[node]
     if not steps:

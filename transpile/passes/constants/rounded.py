@@ -90,7 +90,9 @@ def cut_call(node: Node) -> Node | None:
 
 
 def rounded_value(node: Node, operands: Sequence[Array]) -> Array | None:
-    """Return the value of such a node; None if NaN, of doubtful rounding, or several float64 that are not all 0."""
+    """Return the value of such a node; None if it is NaN, its rounding is in doubt, or it is a float64 array of several
+    elements that are not all 0.
+    """
     if node.operation.keeps_zero and not np.any(operands[0]):
         return operands[0]
     if node.element_type is F64 and (decimal := _DECIMAL.get(node.operation.function or node.opcode)) is not None:

@@ -52,7 +52,9 @@ def _given(called: Function, calls: list[Node]) -> _Constants:
 
 
 def _source(given: Node) -> Node | None:
-    """Return what a function can make itself in place of an operand, a constant or an array of numbers; or None."""
+    """Return what a function can make itself instead of taking it as an operand: a constant, or an array made of
+    numbers alone that another function returns, such as a mask for its gradient. None for other operands.
+    """
     call = given.operands[0] if given.opcode == "item" else given
     if call is given or call.opcode != "call":
         return given if given.is_literal or given.opcode == "array" else None

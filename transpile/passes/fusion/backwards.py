@@ -1,4 +1,6 @@
-"""Cumulative operations from the last element on: loops backwards in kernels, elsewhere flips around forward ones."""
+"""Cumulative operations from the last element to the first: in kernels a loop that runs backwards, elsewhere flips
+around a forward one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _FLIP = (None, None, -1)
 
 
 def turn_around(function: Function, kernels: Kernels) -> None:
-    """Make cumulative operations on flipped arrays run backwards, where kernels may and only their flips are read."""
+    """Make cumulative operations on flipped arrays run backwards, where only their flips are read and kernels may
+    compute them.
+    """
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:

@@ -1,4 +1,6 @@
-"""Builds kernels from regions: a ``kernel`` node replaces what one computes; a function holds the operations."""
+"""Builds kernels from regions: a ``kernel`` node replaces what a region computes, and a separate function holds the
+operations.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ def _fitting(kernels: Kernels, graph: Graph | None = None) -> Callable[[Node], b
 
     @cache
     def length(called: Function) -> float:
-        """The number of operations of a function and those it calls; infinite if it cannot be inlined."""
+        """The number of operations of a function, including those of the functions it calls; infinite if it cannot be
+        inlined.
+        """
         if not _is_copied(called):
             return inf
         parts = topological(roots(called))
@@ -65,7 +67,9 @@ def _fitting(kernels: Kernels, graph: Graph | None = None) -> Callable[[Node], b
 
 @dataclass(frozen=True, slots=True)
 class Uncompiled:
-    """A loop that is left to Python, the nodes of its body that prevent compiling it, and else the reason."""
+    """A loop that is left to Python, the nodes of its body that prevent compiling it, and the reason where no node
+    does.
+    """
 
     loop: Node
     nodes: list[Node]

@@ -12,7 +12,10 @@ _SPREAD = 1.4142135  # the square root of 2, the factor of the inverse error fun
 
 
 def drawn(graph: Graph, loop: tuple[int, ...], draw: Draw, key: Node, at: Offset) -> Node:
-    """The value of a draw at an element, as ``random_normal`` and ``random_uniform``; ``key`` has two key words."""
+    """The value of a draw at an element of its array: ``key`` is the parameter with the two key words.
+
+    Source: ``random_normal`` and ``random_uniform`` of the prelude.
+    """
     bits = graph.typed("draw", (key,), loop, U32, at=at)
     if draw.limits is None:
         return bits

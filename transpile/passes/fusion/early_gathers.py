@@ -22,7 +22,9 @@ _MOST_OPERATIONS = 8  # computed from gathered elements
 
 
 def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
-    """Move gathers of single elements, perhaps with a fill value, before operations whose result only they read."""
+    """Move gathers of single elements, with a fill value for indices out of bounds, before operations whose result only
+    they read.
+    """
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:
@@ -59,7 +61,9 @@ def _taken_at_once(graph: Graph, node: Node) -> Node | None:
 
 
 def _in_column(graph: Graph, index: Node) -> Node:
-    """An index of shape [n, 1]; a counted one has that shape so that kernels compute it with others."""
+    """An index of shape [n, 1]; a counted index is computed in that shape, so that a kernel can compute it beside
+    another one.
+    """
     if not index.operation.is_elementwise or not all(x.is_literal or x.opcode == "arange" for x in index.operands):
         return getitem(graph, index, [FULL, NEW])
     operands = tuple(x if x.is_literal else getitem(graph, x, [FULL, NEW]) for x in index.operands)
@@ -67,7 +71,9 @@ def _in_column(graph: Graph, index: Node) -> Node:
 
 
 def _of_each_line(graph: Graph, node: Node, fuses: Callable[[Node], bool]) -> Node | None:
-    """Elements along each line of a value of one array and per-line numbers, computed from that array's elements."""
+    """Elements along each line of a value computed from one array and from per-line numbers, computed from that array's
+    elements.
+    """
     (array, index), axis = node.operands, node.parameters["axis"] % node.ndim
     operations = arrays = 0
 
@@ -120,7 +126,9 @@ class _Moved:
         return value
 
     def _fits(self, x: Node) -> bool:
-        """Whether all that an array is made from can be gathered, with at most one array that may have to be stored."""
+        """Whether everything an array is computed from can be gathered, and includes at most one array that may have to
+        be stored.
+        """
         if not x.ndim or self._of_rows(x) is not None:
             return True
         if x.shape != self.shape:
@@ -133,7 +141,9 @@ class _Moved:
         return self.operations <= _MOST_OPERATIONS and is_whole and all(map(self._fits, x.operands))
 
     def _of_rows(self, x: Node) -> list[int] | None:
-        """The axes of the result along which the indices into an operand's axes count; None if one is not."""
+        """The axes of the result along which the indices into an operand's axes count; None if an axis is indexed
+        otherwise.
+        """
         own = range(len(self.shape) - x.ndim, len(self.shape))
         axes = [self.counted[axis] for axis, size in zip(own, x.shape, strict=True) if size != 1]
         found = [axis for axis in axes if axis is not None]

@@ -1,4 +1,6 @@
-"""Operations in loops, and in the functions that loops call, are written in a form that can be compiled."""
+"""Operations in loops, and in the functions that loops call, are written in the form in which the loop can be
+compiled.
+"""
 
 from __future__ import annotations
 

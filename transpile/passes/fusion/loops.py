@@ -54,7 +54,9 @@ def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: di
 
 
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:
-    """The only kernel call in a loop that computes nothing else but its condition; None for any other loop."""
+    """The only kernel call in a loop that computes nothing else in an iteration but its condition; None for any other
+    loop.
+    """
     loop: Loop = node.parameters["loop"]
     if loop.runs_once or loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
         return None
@@ -219,7 +221,9 @@ class LoopKernel:
 
 
 def _is_kept(new: Node, old: Node | None, truth: Node) -> bool:
-    """Whether a carry stays where a predicate is false: it is selected by it, or counts how often it held."""
+    """Whether a carried value does not change where a predicate is false: it is selected by it, or counts how often it
+    held.
+    """
     if new.opcode == "select":
         return new.operands[0] is truth and new.operands[2] is old
     if new.opcode != "add" or not new.type.is_integral:

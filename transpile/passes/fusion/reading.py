@@ -23,7 +23,9 @@ from ...kernels.operations import draw_of
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
-    """The arrays, behind views, that an operation at ``at`` reads, each with the place; reductions read rows."""
+    """The arrays, behind views, that an operation computed at ``at`` reads, each with the place. A reduction reads
+    whole rows.
+    """
     draw = draw_of(node)
     if draw is not None:
         yield draw.key, ANYWHERE

@@ -62,7 +62,9 @@ def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]
 
 
 def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> dict[Node, Map] | None:
-    """Where in a region's loop the operations of a result are computed; None without one place for all elements."""
+    """Where in a region's loop the operations that make a result are computed; None if one is needed at several places,
+    for only a part of the elements, or at a place other than where the region already computes it.
+    """
     reads = [(node, *read) for node in reader.nodes for read in finder.read_by(node, reader.at[node])]
     found: dict[Node, Map] = {}
     waiting = [(source, at) for _, source, at in reads if source in members]
@@ -107,7 +109,9 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _is_no_more(finder: RegionFinder, region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
-    """Whether a region would read no more arrays of its loop's size than before, and all of it is available."""
+    """Whether a region would read no more arrays as large as its loop than before, and everything it would read is
+    available.
+    """
     for node in needed:
         is_inside = finder.region_of.get(node) is region and node not in region.outputs
         if is_inside and not _is_of_each_line(region, node):

@@ -109,7 +109,9 @@ class RegionFinder:
         return operand.element_type is not None and prod(operand.shape) < self.kernels.most_elements
 
     def _has_lines(self, node: Node) -> bool:
-        """Whether a reduction has elements and, where its lines are split, partial results can be combined."""
+        """Whether a reduction has elements to reduce and, where its lines are split, their partial results can be
+        combined.
+        """
         lines = Lines.of(node)
         return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
 
@@ -146,7 +148,9 @@ class RegionFinder:
         return found
 
     def _in_conditions(self) -> set[Node]:
-        """The nodes written in a loop's condition, as readers expect; not reductions in loops compiled as a whole."""
+        """The nodes written in the condition of a loop, where readers look for them, except reductions in loops that
+        are compiled as a whole.
+        """
         found: set[Node] = set()
         loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
         stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
@@ -221,7 +225,9 @@ class RegionFinder:
         return latest, list(joined)
 
     def _are_cut_alike(self, loop: tuple[int, ...], *computed: Mapping[Node, Map]) -> bool:
-        """Whether, along each axis of the loop, either all arrays are whole or all are chunks."""
+        """Whether, along each axis of the loop, either all arrays are whole or all are chunks (which differ in
+        length).
+        """
         known = self.function.cut
         is_part: dict[int, bool] = {}
         for node, own in (pair for places in computed if known for pair in places.items()):
@@ -235,7 +241,9 @@ class RegionFinder:
         return True
 
     def _siblings(self, node: Node, loop: tuple[int, ...], stage: int, joined: list[FusedRegion]) -> list[FusedRegion]:
-        """A region of other reductions along the same lines with a common input; none of a stage needs another."""
+        """A region of other reductions along the same lines that shares an input with the reduction and the regions
+        that it joins; regions of one stage do not depend on each other.
+        """
         alike = self.siblings.setdefault((loop, reduced_axes(node), node.region, stage), [])
         others = dict.fromkeys(self.region_of[other] for other in alike)
         alike.append(node)
@@ -283,7 +291,9 @@ class RegionFinder:
         return region.loop == loop and region.at[source] == at
 
     def _is_shorter(self, source: Node, loop: tuple[int, ...]) -> bool:
-        """Whether a source is of a region over fewer elements, which comes before the longer ones of its stage."""
+        """Whether a source belongs to a region over fewer elements. Such a region comes before the longer ones of its
+        stage and so depends on none of them: whatever it reads from the same stage is shorter still.
+        """
         region = self.region_of.get(source)
         return region is not None and prod(region.loop) < prod(loop)
 
@@ -399,7 +409,9 @@ class RegionFinder:
 
 
 def _is_costly(node: Node) -> bool:
-    """Whether an operation takes many times as long as an addition; but compilers know known divisors."""
+    """Whether an operation takes many times as long as an addition; compilers divide integers by known ones by
+    multiplication.
+    """
     by_known = node.opcode in ("divide", "remainder") and node.operands[1].is_literal and node.type.is_integral
     return node.operation.is_costly and not by_known
 
@@ -410,6 +422,8 @@ def _elements(region: FusedRegion, of: Piece | None) -> int:
 
 
 def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
-    """Whether an operation at ``own`` has at most one element for each of the lines of these regions."""
+    """Whether an operation at ``own`` has at most one element for each of the lines along which these regions
+    reduce.
+    """
     axes = {axis for region in joined for axis in region.axes}
     return bool(axes) and all(index.axis not in axes for index in own)

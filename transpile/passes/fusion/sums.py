@@ -1,4 +1,6 @@
-"""Segment sums of rows are accumulated by the kernel that computes the rows, so no array stores them."""
+"""Segment sums of rows (sums by row index) are accumulated by the kernel that computes the rows, so no array of the
+rows is stored.
+"""
 
 from __future__ import annotations
 

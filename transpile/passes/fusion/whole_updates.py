@@ -51,7 +51,9 @@ def _ranges(node: Node) -> list[Range] | None:
 
 
 def _range(item: Any, size: int, node: Node) -> Range | None:
-    """The range along an axis of an item of an index: the whole axis, or a number of elements from a known start."""
+    """The range along an axis that an item of an index selects: the whole axis, or a number of elements from a known
+    start.
+    """
     if item == FULL:
         return 0, size
     if not isinstance(item, tuple) or not isinstance(item[0], Slot):

@@ -80,7 +80,9 @@ def _unbounded(node: Node) -> Node | None:
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
-    """Return whether all users of an arg-reduction, a sum of integers or a conversion accept any type."""
+    """Return whether all users of an arg-reduction, a sum of integers or a conversion accept any type: wider integers
+    keep the low bits.
+    """
     if not uses or any(use.kind not in ("index", "counted", "stored") for use in uses):
         return False
     if node.opcode in ("argmax", "argmin", "argsort"):
@@ -100,7 +102,9 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
 
 
 def _wraps(source: Node, node: Node) -> bool:
-    """Return whether storing a value converts it as ``node`` does: NumPy stores no number that does not fit."""
+    """Return whether storing a value converts it as ``node`` does. NumPy stores no number in signed integers that they
+    cannot hold, unlike the elements of an array.
+    """
     if node.ndim or not node.type.is_integral or source.type is PRED:
         return True
     return source.type.is_integral and not node.type.is_signed and not source.is_python_int

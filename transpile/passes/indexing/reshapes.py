@@ -91,7 +91,9 @@ def _looked_up(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _scattered(graph: Graph, node: Node) -> Node | None:
-    """Return a scatter with values and indices before a reshape, which keeps the order; or None."""
+    """Return a scatter with values and indices in their shape before a reshape, which keeps the order of elements; or
+    None.
+    """
     is_call = node.opcode == "prelude" and node.parameters["function"] == "scatter_at"
     operands = node.operands
     slots = tuple(Slot(2 + k) for k in range(len(operands) - 2))

@@ -27,7 +27,9 @@ _Call = tuple[str, tuple[int, ...], tuple[int, ...]]  # its name, its arguments,
 
 
 def triangle_places(function: Function, supports: Support) -> None:
-    """Raise constant positions of a triangle's elements, row by row; other columns become tables of their own."""
+    """Raise constant positions of all elements of a triangle, row by row; other columns of a table of positions become
+    tables of their own.
+    """
     graph = function.graph
     rewrite(function, _INDEXED, lambda node: _by_column(graph, node), supports)
     rewrite(function, _INDEXED, lambda node: _by_name(graph, node), supports)

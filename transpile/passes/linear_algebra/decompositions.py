@@ -1,4 +1,6 @@
-"""Singular values and eigenvalues by NumPy's names, if LAPACK's other results are unused."""
+"""Singular values and eigenvalues by NumPy's names, if no other results of LAPACK are used. The prelude's functions
+give NaN where NumPy's raise.
+"""
 
 from __future__ import annotations
 

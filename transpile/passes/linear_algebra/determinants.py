@@ -66,7 +66,9 @@ _NAME = re.compile(r"\w+")
 
 
 def _pattern(parts: Mapping[str, str], column: str) -> str:
-    """Return the pattern of the determinant. A part is written out where it is matched first; later a name."""
+    """Return the pattern of the determinant. A part is written out where it is matched first; later it is only a
+    name.
+    """
     written: set[str] = set()
 
     def once(name: re.Match[str]) -> str:

@@ -47,7 +47,9 @@ def _is_call(node: Node, function: str) -> bool:
 
 
 def _packed(node: Node, shape: tuple[int, ...]) -> Node | None:
-    """Return the geqrf whose first result, or the part that a factor of this shape needs, is the node; or None."""
+    """Return the geqrf whose first result, or the part of it that a factor of this shape needs, is the node; or
+    None.
+    """
     if node.opcode == "getitem" and len(node.operands) == 1:
         *batch, rows, columns = node.parameters["index"]
         sizes = zip(shape[-2:], node.operands[0].shape[-2:], strict=True)

@@ -67,7 +67,9 @@ def _is_product(node: Node) -> bool:
 
 
 def _is_rounded_once(product: Node) -> bool:
-    """Return whether the library rounds only the sum, as it may not for a product that is a single number."""
+    """Return whether the library, or the function for matrices, rounds only the sum; libraries may round each term of a
+    product that is a single number.
+    """
     return is_of_matrices(product) if product.opcode != "tensordot" else prod(product.shape) != 1
 
 

@@ -88,7 +88,9 @@ def _back(node: Node) -> Axes | None:
 
 
 def _group(product: Node, users: Users) -> set[Node]:
-    """The product and arithmetic on it, if only transposes or sums over all elements read it from outside."""
+    """The product and the arithmetic on it, if it is read from outside only by transposes or by sums over all elements;
+    else nothing.
+    """
     group = {product}
     waiting = [product]
     while waiting:

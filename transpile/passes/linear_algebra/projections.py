@@ -1,4 +1,6 @@
-"""``x[t] @ w`` in a loop as row ``t`` of ``x @ w``: one product takes less time than many small ones."""
+"""``x[t] @ w`` in every iteration of a loop as row ``t`` of ``x @ w``: one product before the loop takes less time than
+many small ones.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ def solves(function: Function, supports: Support) -> None:
 
 
 def _permutation(node: Node) -> Node | None:
-    """Return the row that each step exchanges with its own, if the loop does that to 0, 1, .. n - 1; or None."""
+    """Return the row that each step exchanges with its own, if the loop does only that to 0, 1, .. n - 1, or to several
+    such orders; or None.
+    """
     loop: Loop = node.parameters["loop"]
     if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None or not loop.is_fixed:
         return None

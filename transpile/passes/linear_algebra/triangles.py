@@ -95,7 +95,9 @@ def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return ``np.diag`` of a vector for its select, in all columns or rows, by a diagonal's mask; or None."""
+    """Return ``np.diag`` of a vector for a select, by the mask of a diagonal, of the vector in all columns or rows; or
+    None.
+    """
     x, offset = found["x"], found["mask"].parameters["diagonal"]
     rows, columns = node.shape if node.ndim == 2 else (0, 1)
     if rows != columns or x.shape not in ((rows,), (1, rows), (rows, 1)) or not _is_zero(found["ZERO"]):

@@ -50,7 +50,9 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:
-    """Return the updates that make an array of an old one, and what they compute of earlier ones; or none."""
+    """Return the updates that make an array of an old one, and what they compute of earlier ones, operands first; none
+    if it is not made so, or if something else reads it.
+    """
     updates: set[Node] = set()
     array = new
     while array is not old:

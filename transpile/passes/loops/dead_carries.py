@@ -55,7 +55,9 @@ def unread_carries(function: Function, supports: Support) -> None:
 
 
 def _read(function: Function, bodies: list[Node]) -> dict[Node, set[int]]:
-    """For each loop and conditional, the indices of the results that something else than the carry needs."""
+    """For each loop and conditional, the indices of the results that are needed by something other than the carry
+    itself.
+    """
     loops = [node for node in bodies if node.opcode == "loop"]
     owners = {carry.parameter: (node, k) for node in loops for k, carry in enumerate(node.parameters["loop"].carries)}
     read: dict[Node, set[int]] = {node: set() for node in bodies}

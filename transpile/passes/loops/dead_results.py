@@ -1,4 +1,6 @@
-"""Unread results of calls: sorts by keys reorder, and ``top_k`` finds, only what something reads."""
+"""Unread results of calls: sorts by keys no longer reorder arrays that nothing reads, and ``top_k`` finds no indices
+that nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _LEAST_BITS = 16  # of floats that can be ordered as integers of their width
 
 
 def unread_results(function: Function, supports: Support) -> None:
-    """Sort those operands of ``sort_by_keys`` that are read; ``top_k`` without read indices is ``top_values``."""
+    """Sort only those operands of ``sort_by_keys`` whose sorted form is read; a ``top_k`` whose indices are unread
+    becomes ``top_values``.
+    """
     live = live_nodes(function)
     results: dict[tuple[Node, int], Node] = {}
     for node in live.of(("prelude",)):

@@ -187,7 +187,9 @@ class _Cut:
     # -- intervals
 
     def _interval(self, mask: Node) -> Stretch | None:
-        """Return the positions along the last axis that a mask selects; None unless an interval or multiples."""
+        """Return the positions along the last axis that a mask selects; None if they are neither an interval nor
+        multiples.
+        """
         starts, stops, steps, truths = list[Node](), list[Node](), list[Node](), list[Node]()
         for part in conjuncts(mask):
             if not part.ndim:
@@ -228,7 +230,9 @@ class _Cut:
         return step if _is_positions(counted) and is_count and integer_value(step) is None else None
 
     def _bounded(self, mask: Node) -> tuple[bool, Node] | None:
-        """Return the bound that a mask compares positions with, and whether it is an upper bound; or None."""
+        """Return the bound that a mask compares positions with, and whether it is an upper bound; None for any other
+        mask.
+        """
         if mask.opcode != "compare" or mask.ndim != 1:
             return None
         (left, right), direction = mask.operands, mask.parameters["direction"]
@@ -240,7 +244,9 @@ class _Cut:
         return None if bound is None else (direction in ("LT", "LE"), bound)
 
     def _bound(self, node: Node, more: int) -> Node | None:
-        """Return a bound of a slice that is never negative, which would count from the end; None if there is none."""
+        """Return a bound of a slice that is never negative, since a negative one would count from the end; None if
+        there is none.
+        """
         graph, interval = self.graph, node.interval
         if integer_value(node) is not None:
             return None  # a part that is known

@@ -43,7 +43,9 @@ def is_counted_row(node: Node, loop: Loop) -> bool:
 
 
 def is_counted_store(store: Store, loop: Loop) -> bool:
-    """Return whether a loop stores one row in each iteration, at its counter, in an otherwise uninitialized array."""
+    """Return whether a loop stores one row in each iteration, at its counter, in an array that is otherwise
+    uninitialized.
+    """
     is_at_counter = store.indices == (loop.counter,) and store.index == stored_index(store.value)
     return is_at_counter and store.carry.initial.opcode == "empty"
 
@@ -58,7 +60,9 @@ def read_by_rows(node: Node, live: LiveNodes) -> dict[Node, Node]:
 
 
 def add_rows(graph: Graph, node: Node, initial: Node, place: Node, value: Node) -> int:
-    """Let a loop store a value in each iteration, in rows that are ``initial`` before; return the output's index."""
+    """Let a loop store a value at a place in each iteration, in rows that are ``initial`` before; return the index of
+    this output.
+    """
     loop: Loop = node.parameters["loop"]
     number, index = len(loop.carries), stored_index(value)
     rows = graph.parameter(initial.shape, initial.element_type, loop.region, carry=number)

@@ -133,14 +133,18 @@ class _Integers:
         return self.bounds.get(node) or _bounds(node)
 
     def _exact_bounds(self, node: Node) -> Interval | None:
-        """Return the interval of what Python's integers give for a node, perhaps past its type; None if they do not."""
+        """Return the interval of what Python's integers give for a node, which may exceed its type; None if they do not
+        compute it.
+        """
         rule = node.operation.exact
         given = [self._bounds(each) for each in node.operands]
         is_number = not any(each.ndim for each in node.operands)
         return rule(*given) if rule is not None and is_number and None not in given else None
 
     def _find_bounds(self) -> None:
-        """Narrow the intervals of integers in loops; they hold at the start, and so after each round."""
+        """Narrow the intervals of integers in loops. They hold from the start, when each is that of its type, and so
+        they do after each round.
+        """
         nodes = [node for node in self.live if _is_integer(node) and not node.is_python_int and not node.is_literal]
         for _ in range(_NARROWINGS):
             for node in nodes:

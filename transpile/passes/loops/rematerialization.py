@@ -59,7 +59,9 @@ class _Rows:
     loop: Loop
 
     def operations(self, value: Node) -> int:
-        """Return the number of operations from available values to one; above the limit if others are needed."""
+        """Return the number of operations that compute a value from available ones; more than the limit if others are
+        needed.
+        """
         if value.is_literal or value in self.outputs or self._is_outside(value) or self._is_input(value):
             return 0
         if value.is_python_int:
@@ -75,7 +77,9 @@ class _Rows:
         return not is_inside(value.region, self.loop.region)
 
     def _is_input(self, value: Node) -> bool:
-        """Return whether a value is the row or column at the counter, or near to it, of an outer array."""
+        """Return whether a value is the row or column at the counter, or near to it, of an array from outside of the
+        loop.
+        """
         return is_line(value) and self._is_outside(value.operands[0]) and self._is_counted(value.operands[1])
 
     def _is_counted(self, number: Node) -> bool:
@@ -134,7 +138,9 @@ def _cheap_outputs(function: Function, node: Node, live: LiveNodes) -> Iterator[
 
 
 def _outside_of_call(function: Function, value: Node, live: LiveNodes) -> Node:
-    """Return a call's small result as made of the call's operands and other results; other values unchanged."""
+    """Return the copy of a call's result that is made of the call's operands and other results, if it is small; other
+    values unchanged.
+    """
     call = value.operands[0] if value.opcode == "item" else value
     if call is value or call.opcode != "call":
         return value
@@ -150,7 +156,9 @@ def _outside_of_call(function: Function, value: Node, live: LiveNodes) -> Node:
 
 
 def _size(node: Node, known: Container[Node]) -> int:
-    """Return the number of element-wise operations from known nodes to a node; above the limit if others are needed."""
+    """Return the number of element-wise operations from known nodes to a node; more than the limit if others are
+    needed.
+    """
     if node in known or node.is_literal:
         return 0
     is_cheap = _is_part(node) or (node.operation.is_elementwise and not node.stands_alone and node.operands)

@@ -50,7 +50,9 @@ class _Outlining:
         self.originals[made] = self.originals.get(given, (given,))
 
     def stand_for_called(self, given: tuple[Instruction, ...]) -> None:
-        """Record that the computations that the first instruction calls replace those that the others call."""
+        """Record that the computations that the first instruction calls replace those of the corresponding
+        instructions.
+        """
         for computations in zip(*(instruction.called for instruction in given), strict=True):
             if len(set(computations)) > 1:
                 for same in zip(*(computation.instructions for computation in computations), strict=True):
@@ -74,7 +76,9 @@ class _Outlining:
         return replace(self.original, computations=tuple(self.made), entry=entry)
 
     def outlined(self, computation: Computation) -> Computation:
-        """A computation in which the functions that save most are outlined, one by one, and so in their bodies."""
+        """A computation in which the function that saves most is outlined, then the next, and so on; and the same for
+        the bodies of those functions.
+        """
         savings: dict[object, int] = {}
         while True:
             for found, outline in self.outlines(computation, savings):
@@ -222,7 +226,9 @@ class _Outlining:
         replaced: dict[Instruction, Instruction],
         rewritten: dict[Computation, Computation],
     ) -> Computation:
-        """The computation of these instructions in order, with some operands and called computations replaced."""
+        """The computation with these instructions in this order, with some operands and called computations
+        replaced.
+        """
         current: dict[Instruction, Instruction] = {}  # of those that have been replaced
         replacing: dict[Instruction, list[Instruction]] = {}
         for old, new in replaced.items():

@@ -31,7 +31,9 @@ _MOST_OF_ANY = 20
 
 
 def repeats(program: Program, *, of_one_shape: bool = False) -> None:
-    """Write components that are alike as calls of one function; for kernels of fixed shapes, those ``of_one_shape``."""
+    """Write components that are alike as calls of one function; if kernels are written for specific shapes, only those
+    ``of_one_shape``.
+    """
     outline(program, lambda function: [_outlines(function, of_one_shape)], label_of)
 
 
@@ -59,7 +61,9 @@ def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
 
 
 def _worth_it(copies: list[list[Node]], live: LiveNodes) -> Alike | None:
-    """Copies as an outline, inputs as a person would list them: arguments, arrays, scalars. None if not worth it."""
+    """Copies as an outline, with the inputs in the order in which a person would list them: arguments of the program,
+    other arrays, scalars. None if they are not worth a function.
+    """
     if len(copies) < _LEAST_COPIES:
         return None
     rows = sorted(zip(*copies, strict=True), key=lambda row: row[0].number)  # as the first one was written
@@ -98,7 +102,9 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
 
 
 def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
-    """Merge a component with the only other that reads all of its arrays, as an optimiser's weights and momentum."""
+    """Merge a component with the only other one that reads all arrays that it reads, if these are several: an
+    optimiser's new weights and new momentum are both computed from the gradient and the old momentum.
+    """
     read = [
         {operand for node in nodes for operand in node.operands if operand.ndim and operand not in members}
         for nodes in parts
@@ -123,7 +129,9 @@ def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
 
 
 def _by_use(nodes: list[Node]) -> list[Node]:
-    """Order a component by dependence: each node after its operands, from those that no other node needs."""
+    """Order the nodes of a component by dependence, whatever their original order: each after its operands, starting
+    from those that no other node of the component needs.
+    """
     inside = set(nodes)
     needed = {operand for node in nodes for operand in node.operands}
     last = [node for node in nodes if node not in needed]

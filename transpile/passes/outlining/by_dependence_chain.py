@@ -52,7 +52,9 @@ def layers(program: Program) -> None:
 
 
 def _label(function: Function, found: Alike, chains: CallChains, own: Container[str]) -> str:
-    """The name of the author's function, such as ``block``, or ``layer``; in a gradient after ``d_``."""
+    """The name of the author's function, such as ``block``, or else ``layer``; with ``d_`` before it in a gradient, as
+    in ``d_block``.
+    """
     graph = function.graph
     label = label_of(function, found, chains, own).removeprefix("part_of_") or "layer"
     # Views may be placed where their operand is computed.
@@ -102,7 +104,9 @@ def _best(function: Function, left_out: set[Node]) -> Alike | None:
 
 
 def _lists_numbers(found: Alike, work: int, known: set[Node]) -> bool:
-    """Whether a call would list more values than it saves operations, none of which the author would know."""
+    """Whether a call would list more values than it saves operations, none of which is an argument, a result or a
+    result of another call, which the author would know.
+    """
     values = [column[0] for column in (*found.inputs, *found.outputs)]
     is_anonymous = all(node not in known and node.opcode != "item" for node in values)
     return is_anonymous and len(values) > max(_MOST_VALUES, work)
@@ -141,7 +145,9 @@ def _pieces(found: Alike, places: dict[Node, int]) -> int:
 
 
 def _anchors(around: Surroundings) -> Iterator[Anchors]:
-    """Similar nodes to start from, each perhaps dependent on the one before; none are of grown copies."""
+    """Similar nodes to start from, each of which may depend on the one before; nodes that are already part of grown
+    copies are left out.
+    """
     classes = around.classes(_LEAST_COPIES)
     weights = Counter(dict.fromkeys(map(len, classes), 0))
     for anchors in classes:
@@ -158,7 +164,10 @@ def _anchors(around: Surroundings) -> Iterator[Anchors]:
 
 
 def cuts(copies: Copies) -> list[Row]:
-    """The rows of copies just after the narrowest cuts; rows before a cut are of the previous copy."""
+    """The rows of copies just after the narrowest cuts.
+
+    A cut before a row assigns the rows before it to the previous copy.
+    """
     rows = sorted(_leading_on(copies), key=lambda row: copies.around.place[row[0]])
     if len(rows) > _MOST_ROWS:
         return []
@@ -188,7 +197,10 @@ def _leading_on(copies: Copies) -> set[Row]:
 
 
 def _before(copies: Copies, row: Row) -> Node | None:
-    """The node for a row in an imaginary copy before the first, by the inputs in place of previous results."""
+    """The node that corresponds to a row in an imaginary copy before the first one.
+
+    It is found by following the inputs that the first copy has in place of results of a previous one.
+    """
     kinds = copies.around.kinds
     waiting = [
         (outer, inner)

@@ -68,7 +68,9 @@ def common_body(
 
 
 def _are_several_calls(copy: Iterable[Instruction], places: Mapping[Instruction, int]) -> bool:
-    """Whether independent components of a copy come from the same places: a map over a tree of several shapes."""
+    """Whether independent components of a copy come from the same places: a map over a tree calls its function for
+    arrays of several shapes, equally often for each shape.
+    """
     parts = connected(copy, lambda instruction: instruction.operands)
     counts = Counter(frozenset(places[each] for each in part if work([each])) for part in parts)
     del counts[frozenset()]  # components that compute nothing

@@ -22,7 +22,9 @@ def columns(row: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outline(Generic[Item]):
-    """Copies that one function can replace: rows in order, columns that are inputs, rows that are outputs."""
+    """Copies that one function can replace: rows in order, the columns that are its inputs, and the rows that are its
+    outputs.
+    """
 
     rows: list[tuple[Item, ...]]
     inputs: list[tuple[Item, ...]]
@@ -78,7 +80,9 @@ class Rows(Generic[Item]):
         return row if owner == copy else -1
 
     def differing(self) -> set[int]:
-        """The rows with an operand that is inside the copy in only some copies, or of different shapes from outside."""
+        """The rows with an operand that is inside the copy in only some copies, or that has different shapes from
+        outside.
+        """
         found: set[int] = set()
         for number, row in enumerate(self.rows):
             for column in columns(row):
@@ -88,7 +92,9 @@ class Rows(Generic[Item]):
         return found
 
     def outputs(self, readers: Callable[[Item], Iterable[Item | None]]) -> list[int]:
-        """The rows that something outside their copy reads, in any copy; a reader None is the program's result."""
+        """The rows that something outside their copy reads, in any copy; a reader None means that the program returns
+        the item.
+        """
         return [
             number
             for number, row in enumerate(self.rows)
@@ -98,14 +104,18 @@ class Rows(Generic[Item]):
     def outline(
         self, stands_inside: Callable[[tuple[Item, ...]], bool], readers: Callable[[Item], Iterable[Item | None]]
     ) -> Outline[Item]:
-        """All rows as an outline; columns that ``stands_inside`` are no inputs: each copy has its own."""
+        """All rows as an outline; columns for which ``stands_inside`` is true need not be inputs: each copy contains
+        its own.
+        """
         outside = (column for row in self.rows for column in columns(row) if self.source(0, column[0]) < 0)
         inputs = [column for column in dict.fromkeys(outside) if not stands_inside(column)]
         return Outline(list(self.rows), inputs, [self.rows[number] for number in self.outputs(readers)])
 
 
 def connected(items: Iterable[Key], beside: Callable[[Key], Iterable[Key]]) -> list[list[Key]]:
-    """The connected components of the items, in order: ``beside`` gives the neighbours of each, perhaps no items."""
+    """The connected components of the items, in order: ``beside`` gives the neighbours of each, which may be no
+    items.
+    """
     leader = {item: item for item in items}
 
     def of(item: Key) -> Key:

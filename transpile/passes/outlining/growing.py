@@ -101,7 +101,9 @@ class Copies(Rows[Node]):
         return all(needs[place[node]] == copy for copy, node in enumerate(row, 1))
 
     def _is_ahead(self, needs: list[int], needed: list[int], row: Row) -> bool:
-        """Whether the nodes do not depend on their copies' anchors, and no earlier copy depends on them."""
+        """Whether the nodes do not depend on the anchors of their own copies, and nothing in an earlier copy depends on
+        them.
+        """
         place = self.around.place
         if not all(needs[place[node]] < copy <= needed[place[node]] for copy, node in enumerate(row, 1)):
             return False
@@ -114,7 +116,9 @@ class Copies(Rows[Node]):
     # -- restricting copies to what can be a call
 
     def _settle(self) -> bool:
-        """Remove rows that are not alike, or depend through others on their own copy; tell whether any are left."""
+        """Remove rows that are not alike in all copies, or that depend through outside nodes on their own copy; tell
+        whether anything is left.
+        """
         for _ in range(_MOST_SWEEPS):
             left_out = self.differing() | self._entangled() | self._torn()
             left_out = left_out or self._cheaper_outside()
@@ -160,7 +164,9 @@ class Copies(Rows[Node]):
         return found
 
     def _cheaper_outside(self) -> set[int]:
-        """The rows that only outside code reads, computed from other outputs of the copy: a line per copy anyway."""
+        """The rows that only code outside their copy reads, and that are computed only from other outputs of the copy.
+        As results of a call they would take a line per copy anyway.
+        """
         outputs = set(self.outputs(self.around.readers))
         return {
             number

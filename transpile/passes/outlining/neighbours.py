@@ -53,7 +53,9 @@ class Surroundings:
         return self._numbers.setdefault(value, len(self._numbers))
 
     def _refined(self, known: dict[Node, int]) -> dict[Node, int]:
-        """Class numbers refined by those of operands and users; a node alone in its class keeps its number."""
+        """Refined class numbers that also distinguish the classes of operands and users; a node that is alone in its
+        class keeps its number.
+        """
         found: dict[Node, int] = {}
         counts = Counter(known.values())
         for node in self.order:
@@ -68,7 +70,9 @@ class Surroundings:
         return found
 
     def classes(self, least: int) -> list[Row]:
-        """Rows of similar nodes in program order, each row once: those of the largest neighbourhoods first."""
+        """Rows of similar nodes in program order, each row once: those distinguished by the largest neighbourhoods
+        first.
+        """
         found: dict[Row, None] = {}
         heavy = [node for node in self.order if node in self.members and not node.operation.is_light]
         for known in reversed(self.hashes):
@@ -86,7 +90,9 @@ class Surroundings:
         return all(before < depth for before, depth in pairwise(depths))
 
     def note_grown(self, rows: Iterable[Row]) -> None:
-        """Record that copies of these nodes, that many of them, exist, so growing need not start from them again."""
+        """Record that copies of these nodes, that many of them, exist, so that growing need not start from them
+        again.
+        """
         self._grown.update((len(row), node) for row in rows for node in row)
 
     def note_made(self, node: Node, likes: Row) -> None:
@@ -124,7 +130,9 @@ class Surroundings:
 
 
 def _with_unread_results(graph: Graph, order: Sequence[Node]) -> list[Node]:
-    """The nodes, with the unread results of a call that are read of other calls, as the last layer's gradient."""
+    """The nodes, together with the unread results of a call, after it, that are read of other calls of the same
+    function: the last layer's gradient may be one that nothing needs.
+    """
     read: dict[Function, set[int]] = {}
     own: dict[Node, set[int]] = {}
     for node in order:

@@ -22,7 +22,9 @@ def outline(
     rounds: Callable[[Function], Iterable[Sequence[Alike]]],
     label: Callable[[Function, Alike, CallChains, Container[str]], str],
 ) -> None:
-    """Write copies in each function as calls: ``rounds`` yields outlines while it finds any in what is left."""
+    """Write copies in each function as calls: ``rounds`` yields outlines, as long as it finds any in what the previous
+    ones have left.
+    """
     chains = CallChains(program.module)
     own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
     made: list[Function] = []
@@ -38,7 +40,9 @@ def outline(
 
 
 def cyclic_outline(function: Function, found: Sequence[Alike]) -> Alike | None:
-    """An outline with a copy that, if all were calls, would depend through others on its own results; or None."""
+    """An outline with a copy that would depend on its own results through other copies, if all were calls; None if
+    there is none.
+    """
     copy_of = {node: (each, copy) for each in found for row in each.rows for copy, node in enumerate(row)}
     done: set[Node | tuple[Alike, int]] = set()
     open_copies: set[tuple[Alike, int]] = set()
@@ -63,7 +67,9 @@ def cyclic_outline(function: Function, found: Sequence[Alike]) -> Alike | None:
 
 
 def _function_of(function: Function, found: Alike) -> Function:
-    """The function over the inputs of the first copy; its ``repeated`` inputs, in all copies, tell equal ones apart."""
+    """The function over the inputs of the first copy; its ``repeated`` inputs, in all copies, distinguish equal
+    functions.
+    """
     graph = Graph()
     made: dict[Node, Node] = {}
     parameters = {
@@ -110,7 +116,9 @@ def _authors(graph: Graph, node: Node, chains: CallChains) -> list[tuple[str, st
 def _common(
     graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]
 ) -> tuple[str, tuple[str, str] | None]:
-    """The innermost function with a usable name that all of the nodes come from, and the name; empty if none."""
+    """The innermost function with a usable name that all of the nodes come from, and the name; empty if there is
+    none.
+    """
     found: tuple[str, tuple[str, str] | None] = "", None
     for level in zip(*(_authors(graph, node, chains) for node in nodes if node in graph.origins), strict=False):
         if len(set(level)) > 1:

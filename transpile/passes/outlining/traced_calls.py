@@ -114,7 +114,9 @@ class Numbers:
         self._kinds: dict[tuple[int, ...], tuple[Instruction, int | None, bool]] = {}
 
     def kind(self, instruction: Instruction) -> tuple[int | None, bool]:
-        """The number of an instruction's operation and traced name, None if unmovable; whether it is of a gradient."""
+        """The number of an instruction's operation and traced name, None if it cannot be moved; and whether it belongs
+        to a gradient.
+        """
         key = id(instruction.shape), id(instruction.attributes), id(instruction.metadata)
         known = self._kinds.get(key)
         if known is None or known[0].opcode != instruction.opcode:
@@ -246,7 +248,9 @@ def _by_function(computation: Computation, chains: CallChains, numbers: Numbers)
 def _calls(
     chain: tuple[int, ...], is_gradient: bool, chains: CallChains, numbers: Numbers
 ) -> Iterator[tuple[_Traced, int, int]]:
-    """The functions that a chain of frames passes through, each at its outermost call: its frame, and its number."""
+    """The functions that a chain of frames passes through, each at its outermost call: the caller's frame, and the
+    number that identifies the source locations inside the call.
+    """
     seen: set[_Traced] = set()
     for k in range(1, len(chain)):
         frame = chains.frames[chain[k] - 1]
@@ -259,7 +263,9 @@ def _calls(
 
 
 def _by_depth(computation: Computation) -> list[Instruction]:
-    """The instructions by the longest path from a parameter: one copy's results come before the next copy."""
+    """The instructions ordered by the longest path from a parameter: one copy's results come before the next copy,
+    whatever the order of the text.
+    """
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
         deepest = 0

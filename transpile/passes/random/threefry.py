@@ -205,7 +205,9 @@ def cipher_loops(function: Function, supports: Support) -> None:
 
 
 def _is_loop(live: LiveNodes, node: Node) -> bool:
-    """Return whether a loop is the cipher: the body is a group of rounds, carries rotate, only the words are used."""
+    """Return whether a loop is the cipher: the body is a group of rounds, the carries rotate in order, and only the two
+    words are used.
+    """
     loop: Loop = node.parameters["loop"]
     carries = loop.carries
     counted = loop.is_fixed and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
@@ -226,7 +228,9 @@ def _is_loop(live: LiveNodes, node: Node) -> bool:
 
 
 def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
-    """Return whether the pattern matches with these bindings. With a ``loop``, ``count`` is the group's number."""
+    """Return whether the pattern matches with these bindings. With a ``loop``, ``count`` must be the number of the
+    group, from 1.
+    """
     found = pattern(text).match(node)
     if found is None or any(found[name] is not meaning for name, meaning in given.items()):
         return False
@@ -277,7 +281,10 @@ def _is_cipher(node: Node) -> bool:
 
 
 def _cipher_of(function: Function) -> Node | None:
-    """Return the cipher if a function only returns both words of it, for parameters and numbers; else None."""
+    """Return the cipher if a function only returns both words of it, for its parameters and numbers; else None.
+
+    JAX has such a function for each shape.
+    """
     parts = tree_nodes(function.results)
     cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
     if cipher is None or cipher.opcode != "prelude" or not _is_cipher(cipher):
@@ -537,14 +544,18 @@ def _cipher(graph: Graph, live: LiveNodes, second: Node) -> _Cipher | None:
 
 
 def _of_small_word(word: Node, rotation: int) -> Bindings | None:
-    """Return the match of a round whose rotated bits are 0, as in the first round of small counts; or None."""
+    """Return the match of a round whose rotated bits are known to be 0, as in the first round of small counts;
+    or None.
+    """
     found = pattern(f"xor(x, or_(shift_left(y, {rotation}), 0))").match(word)
     within = found["y"].interval if found is not None else None
     return found if within is not None and 0 <= within[0] <= within[1] < 1 << (32 - rotation) else None
 
 
 def _without_key(graph: Graph, word: Node, group: int, last_round: str) -> tuple[Node, Node] | None:
-    """Return the word after the rounds of a group, and the key's word added to it with the group's number; or None."""
+    """Return the word after the rounds of a group, and the key's word that is added to it with the group's number; or
+    None.
+    """
     terms, number = _terms(word)
     made = [term for term in terms if pattern(last_round).match(term) is not None]
     others = [term for term in terms if term not in made]
@@ -578,7 +589,10 @@ def _difference(graph: Graph, total: Node, term: Node) -> Node | None:
 
 
 def _is_sum(live: LiveNodes, total: Node, terms: Sequence[Node]) -> bool:
-    """Return whether a node is the sum of others in any order: the difference is expanded, latest nodes first."""
+    """Return whether a node is the sum of others, added in any order.
+
+    The difference of both sides is expanded, latest nodes first, until nothing is left.
+    """
     difference, number = Counter({total: 1}), 0
     difference.subtract(terms)
     for _ in range(_MOST_TERMS):

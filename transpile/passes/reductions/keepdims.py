@@ -99,7 +99,9 @@ def _restoring(node: Node) -> Index:
 
 
 def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
-    """Return, for each reduction or element-wise node, the one index by which all its users expand it."""
+    """Return, for each reduction or element-wise node, the one index by which all its users expand it, directly
+    or not.
+    """
     demands: dict[Node, set[Index | None]] = {}
     for root in tree_nodes(function.results):
         demands.setdefault(root, set()).add(None)

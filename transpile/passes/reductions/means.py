@@ -1,4 +1,6 @@
-"""``x.sum(axis) / n`` over all n elements as ``x.mean(axis)``, also if XLA replaced the division by a product."""
+"""``x.sum(axis) / n`` over all n elements as ``x.mean(axis)``, also if XLA replaced the division by a
+multiplication.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def means(function: Function, supports: Support) -> None:
 
 
 def _sum_of_mean(node: Node, uses: Callable[[Node], int], by_chance: Collection[float]) -> int | None:
-    """Return the position of the sum if a node divides it by its number of terms, not ``by_chance``; or None."""
+    """Return the position of the sum if a node divides it by the number of its terms, which must not be ``by_chance``;
+    or None.
+    """
     if node.element_type is None or not node.type.is_floating:
         return None
     candidates = (0,) if node.opcode == "divide" else (0, 1)

@@ -161,7 +161,9 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _sources(node: Node) -> Iterator[Node]:
-    """Yield the arrays that a node may accumulate: of its type and size, then larger ones, of which it may be part."""
+    """Yield the arrays that a node may accumulate: of its type and size, then larger ones, of which it may be a
+    part.
+    """
     between = _between(node)
     candidates = {*between, *(operand for inner in between for operand in inner.operands)} - {node}
     large_enough = [
@@ -193,7 +195,10 @@ def _order(node: Node, source: Node) -> list[Node] | None:
 
 
 def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
-    """Return the cumulative combination of the last node, one line for all where it can. Raises NoStretch."""
+    """Return the cumulative combination that the last node is. Raises NoStretch if it is none.
+
+    If nothing happens along the other axes, one line stands for all.
+    """
     has_equal_lines = all(_keeps_lines(node, axis, source) for node in order)
 
     def shape_of(node: Node) -> tuple[int, ...]:
@@ -228,7 +233,9 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
 
 
 def _keeps_lines(node: Node, axis: int, source: Node) -> bool:
-    """Return whether a node has the lines of the source along an axis, cut or reduced to one; scalars do."""
+    """Return whether a node has the lines of the source along an axis, each with any number of elements or reduced to
+    one. Scalars count too.
+    """
     if not node.shape:
         return True
     shape = _without(node.shape, axis) if node.ndim == source.ndim else node.shape

@@ -19,7 +19,10 @@ class NoStretch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """The stretches of a source from ``start`` to before ``stop`` that elements combine, else ``filling``."""
+    """The stretches of a source that the elements of a node combine: from ``start`` to before ``stop``.
+
+    Where both are equal, the element is the literal ``filling``.
+    """
 
     start: np.ndarray
     stop: np.ndarray
@@ -93,7 +96,9 @@ def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
 
 
 def _grown(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the joined stretches up to each element; None unless each non-empty one begins where the last ended."""
+    """Return the joined stretches up to each element along the last axis; None unless each non-empty stretch begins at
+    the end of the one before.
+    """
     lowest = np.iinfo(start.dtype).min
     ends = np.maximum.accumulate(np.where(start == stop, lowest, stop), axis=-1)
     ends_before = np.concatenate([np.full_like(ends[..., :1], lowest), ends[..., :-1]], axis=-1)

@@ -1,4 +1,6 @@
-"""``x[::2].sum()`` for ``np.where(np.arange(8) % 2 == 0, x, 0).sum()``: a constant mask evenly spaced is a slice."""
+"""``x[::2].sum()`` for ``np.where(np.arange(8) % 2 == 0, x, 0).sum()``: a constant mask with even spacing is a
+slice.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
-    """Return each axis' size in ``whole`` and the axes of ``pieces`` it is cut into; None if neither cut nor kept."""
+    """Return, for each axis of ``whole``, its size and the axes of ``pieces`` that it is cut into; None if an axis is
+    neither cut nor kept.
+    """
     found: list[tuple[int, list[int]]] = []
     at = 0
     for axis, size in enumerate(whole):

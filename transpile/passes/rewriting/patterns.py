@@ -145,7 +145,9 @@ class _Operation:
                     yield from _bind(self.name, node, found)
 
     def _with_parameters(self, node: Node, bound: Bindings) -> Bindings | None:
-        """Return the bindings with parameters, by a value or a bound name; a missing one is None. None if unequal."""
+        """Return the bindings with those of parameters, or None: a value as in ``direction="LT"``, or a name that is
+        bound. A missing parameter is None.
+        """
         for keyword, wanted in self.keywords:
             value = node.parameters.get(keyword)
             if not isinstance(wanted, _Name):
@@ -199,7 +201,9 @@ def operation(tree: ast.Call) -> tuple[str, str | None]:
 
 @cache
 def _opcode(name: str) -> str:
-    """Return the opcode of a name. Opcodes of HLO have hyphens, those of the array dialect only underscores."""
+    """Return the opcode of a name. Opcodes of HLO have hyphens, those that only the array dialect has have
+    underscores.
+    """
     plain = name.rstrip("_")  # and_, or_, not_ are words of Python
     hyphened = plain.replace("_", "-")
     return hyphened if hyphened in ELEMENTWISE else plain

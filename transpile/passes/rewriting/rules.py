@@ -41,7 +41,9 @@ class Rule:
     when: Callable[[ElementType], bool] = lambda element_type: True
 
     def apply(self, graph: Graph, node: Node, live: LiveNodes, supports: Support) -> Node | None:
-        """Return the replacement of a node; None if the rule does not match, or the target lacks the replacement."""
+        """Return the replacement of a node; None if the rule does not match, or the target does not support the
+        replacement.
+        """
         found = pattern(self.match).match(node) if node.element_type is not None else None
         if (
             found is None

@@ -26,7 +26,9 @@ def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _of_any_size(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The float ``arange``, however long it is: only libraries in chunks round elements otherwise."""
+    """The float ``arange``, however long it is: a library that does not work in chunks rounds each element as a
+    conversion does.
+    """
     row, kind = found["row"], node.type
     if row.interval is None or (kind.is_integral and row.interval[1] >= int(np.iinfo(kind.dtype).max)):
         return None

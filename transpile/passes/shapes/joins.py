@@ -38,7 +38,9 @@ def _whole(node: Node) -> Node | None:
 
 
 def _taken(part: Node, axis: int) -> range:
-    """The positions along an axis that a part selects; empty unless contiguous, with all of the other axes."""
+    """The positions along an axis that a part selects; empty if it is no contiguous part, or does not select all of the
+    other axes.
+    """
     index, size = part.parameters["index"], part.operands[0].shape[axis] if axis < part.operands[0].ndim else 0
     if len(index) > axis and isinstance(index[axis], int) and 0 <= index[axis] < size:
         others = (*index[:axis], *index[axis + 1 :])
@@ -47,7 +49,9 @@ def _taken(part: Node, axis: int) -> range:
 
 
 def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
-    """The range that an index selects along one axis, if it selects all other axes and a contiguous part of this."""
+    """The range that an index selects along one axis, if it selects all of the other axes and a contiguous part of this
+    one.
+    """
     if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
         return None
     item = index[axis]

@@ -150,7 +150,9 @@ def _sum(graph: Graph, a: Node, b: Node) -> Node:
 
 
 def _filled(graph: Graph, node: Node, parts: list[_Part]) -> list[_Part]:
-    """Single numbers in a short row, or in half of a small matrix, become one part with the zeros around them."""
+    """Single numbers in a short row, or in at least half of a small matrix, become one part together with the zeros
+    beside and between them.
+    """
     numbers: dict[tuple[int, ...], Node] = {}
     for part in parts:
         for place, piece in _places(part):

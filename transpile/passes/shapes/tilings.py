@@ -51,7 +51,9 @@ def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
-    """For each axis of a broadcast array, the axis of the expanded operand; None where it was inserted."""
+    """For each axis of a broadcast array, the corresponding axis of the operand that was expanded; None where it was
+    inserted.
+    """
     index = inner.parameters["index"] if inner.opcode == "expand" else (":",) * inner.ndim
     own: list[int | None] = [None] * (wide.ndim - inner.ndim)
     axis = 0

@@ -88,7 +88,9 @@ class _Naming:
         return like.replace(opcode="custom-call", operands=known, attributes=attributes) if is_known else None
 
     def _operand(self, term: Term, like: Instruction, places: Places, k: int = 0) -> Instruction | None:
-        """Return the instruction of a term, or None. Numbers, and complex values with known parts, are made."""
+        """Return the instruction of a term, or None. Numbers, and complex values with known parts, are made if
+        needed.
+        """
         place = term, like.array_shape.dimensions
         if place in places:
             return places[place]

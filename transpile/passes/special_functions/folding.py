@@ -23,7 +23,9 @@ FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE
 
 
 def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> Term:
-    """Return the simplest term of an element-wise operation: a folded number, a forwarded operand, or itself."""
+    """Return the simplest term of an element-wise operation: a folded number, an operand that it forwards, or the
+    operation.
+    """
     if not any(operand.opcode == "constant" for operand in operands):
         if opcode == "select" and operands[1] is operands[2]:
             return operands[1]
@@ -95,7 +97,9 @@ def _where(term: Term, condition: Term) -> Term:
 
 
 def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[Term] | None = None) -> Term:
-    """Return a term with the terms in ``known`` replaced and numbers folded; these are added to ``worked_out``."""
+    """Return a term with the terms in ``known`` replaced and numbers folded; folded numbers are added to
+    ``worked_out``.
+    """
     for part in operands_first([term], lambda part: () if part in known else part.operands):
         if part in known:
             continue

@@ -173,7 +173,9 @@ def function_of(path: Path) -> str:
 
 
 def match(terms: Terms, pattern: Term, term: Term) -> Sequence[Term] | None:
-    """Return the terms of a matching pattern's parameters, or None. Parts of a complex one match any two numbers."""
+    """Return the terms of a pattern's parameters if it matches a term, or None. The parts of a complex parameter may
+    match any two numbers.
+    """
     found: dict[Term, Term] = {}
     waiting = [(pattern, term)]
     while waiting:
@@ -218,7 +220,9 @@ def _count(term: Term) -> int:
 
 
 def numbers_of(module: HloModule) -> set[float]:
-    """Return a module's scalar constants and numbers of branches; those of float64 also rounded to float32."""
+    """Return the scalar constants of a module and the numbers of its branches; constants of float64 also as float32, to
+    which they may be rounded.
+    """
     constants = (i for i in module.instructions() if i.opcode == "constant" and isinstance(i.shape, ArrayShape))
     scalars = (i["literal"] for i in constants if i.array_shape.rank == 0)
     numbers = {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}

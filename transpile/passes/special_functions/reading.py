@@ -64,7 +64,9 @@ class Reading:
         return found
 
     def leaf(self, instruction: Instruction, operands: tuple[Term, ...] = ()) -> Term:
-        """Return a term that is equal only to itself: the same instruction, of the same operands in another call."""
+        """Return a term that is equal only to itself: the same instruction, with the same operands if its function is
+        called again.
+        """
         return self.terms.make("leaf", element_type(instruction.shape), instruction, operands)
 
     def _term(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term:
@@ -146,7 +148,9 @@ class Reading:
         return None if place is None else self.terms.table(operand.element_type, numbers, place)
 
     def _joined(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term | None:
-        """Return the term of adjacent conditions along the first or last axis, or of a table of numbers; or None."""
+        """Return the term of adjacent conditions along the first or last axis, one position each, or of a table of
+        numbers along an axis; or None.
+        """
         (axis,), kind = instruction["dimensions"], element_type(instruction.shape)
         shape = instruction.array_shape
         if all(term.opcode == "constant" for term in operands) and shape.dimensions[axis] == len(operands):
@@ -160,7 +164,9 @@ class Reading:
         return self.terms.make(_COLUMNS, kind, None if is_of_number else axis == 0, tuple(each))
 
     def _is_along_columns(self, instruction: Instruction, operand: Term) -> bool:
-        """Return whether an instruction reduces or cumulates adjacent conditions, or numbers made from them."""
+        """Return whether an instruction reduces adjacent conditions, or numbers made from them, or counts them
+        cumulatively.
+        """
         while operand.opcode in ("convert", "reduce-window"):
             operand = operand.operands[0]
         if operand.opcode != _COLUMNS:
@@ -255,7 +261,9 @@ def _behind(dimensions: tuple[int, ...], axis: int) -> Window:
 
 
 def _place_of(instruction: Instruction, axis: int) -> int | None:
-    """Return the position of an axis of more than one element in an instruction's result; None if perhaps split."""
+    """Return the position of an axis of more than one element in the result of an instruction; None if a reshape may
+    split it.
+    """
     if instruction.opcode == "broadcast":
         return int(instruction["dimensions"][axis])
     if instruction.opcode == "transpose":
@@ -333,7 +341,9 @@ def _is_any(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction) -> Any:
-    """Return the key of an element-wise operation's attributes; of a comparison's types, only the total order."""
+    """Return the key of an element-wise operation's attributes. The type of a comparison follows from its operands,
+    except for the total order.
+    """
     known = OPCODES[instruction.opcode].attributes
     if instruction.opcode == "compare" and instruction.attributes.get("type") != "TOTALORDER":
         return instruction["direction"]

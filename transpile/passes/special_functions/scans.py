@@ -54,7 +54,9 @@ _OUTSIDE: Mapping[Instruction, Place] = {}
 
 @dataclass(slots=True)
 class Level:
-    """The arrays of one level, all of one length: their scans, the pairs of neighbours, their scans (``odd``)."""
+    """The arrays of one level, all of one length: their scans, the pairs of neighbours, and the scans of these
+    (``odd``).
+    """
 
     length: int
     axis: int
@@ -220,7 +222,9 @@ _Binds = Callable[[str, Instruction, Place], bool]  # a side, its array, and the
 
 
 def _binds_even(level: Level) -> _Binds:
-    """Return the binding of elements at even positions: left is the scan of pairs before each, right the array."""
+    """Return the binding of elements at even positions: the left side is the scan of the pairs before each, the right
+    one the array itself.
+    """
 
     def binds(side: str, source: Instruction, place: Place) -> bool:
         instruction = place.instruction
@@ -235,7 +239,9 @@ def _binds_even(level: Level) -> _Binds:
 
 
 def _are_alike(levels: list[Level]) -> bool:
-    """Return whether all levels' pairs are combined alike; record those of arrays used but not scanned."""
+    """Return whether the pairs of all levels are combined alike, and record those of arrays that are used but not
+    scanned.
+    """
     while True:
         count = sum(len(level.pairs) for level in levels)
         for level, inner in pairwise(levels):
@@ -337,7 +343,9 @@ def _resolved(place: Place) -> Place:
 
 
 def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
-    """Return the scan of the outermost arrays after those of one number; None if unknown, or a library's."""
+    """Return the scan of the outermost level's arrays, in order, after arrays of one number; None if the combination is
+    unknown, or a library has a function for it.
+    """
     level = levels[0]
     read = sorted(level.pairs, key=place.__getitem__)
     growing = growing_numbers([level.numbers for level in levels], read[0].array_shape.dimensions)
@@ -357,7 +365,9 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
     made: dict[Instruction, Instruction] = {}
 
     def scalar(place: Place, depth: int = 0) -> Instruction:
-        """Return the instruction for one element. Raises KeyError if it depends on more than elements of arrays."""
+        """Return the instruction for one element. Raises KeyError if it depends on anything but elements of the
+        arrays.
+        """
         instruction, given = _resolved(place)
         side = level.side(instruction)
         if side is not None:
@@ -483,7 +493,9 @@ class Halves(NamedTuple):
 
 
 def interleaved(instruction: Instruction) -> Halves | None:
-    """Return the halves that ``add``, or ``or`` for booleans, interleaves, each with gaps for the other; or None."""
+    """Return the halves that ``add``, or ``or`` for booleans, interleaves: each has gaps where the other has elements.
+    Or None.
+    """
     if instruction.opcode not in ("add", "or") or any(each.opcode != "pad" for each in instruction.operands):
         return None
     even, odd = instruction.operands
@@ -534,7 +546,9 @@ def is_number(instruction: Instruction) -> bool:
 def recurrence_call(
     result: Instruction, wanted: int, arrays: Sequence[Instruction], combine: Computation, axis: int, supports: Support
 ) -> Instruction | None:
-    """Return the call for result ``wanted`` of a scan of two arrays, if a linear recurrence that the target has."""
+    """Return the call that replaces result ``wanted`` of a scan of two arrays, if that is a linear recurrence and the
+    target has a function for it.
+    """
     if not supports.features.has_linear_recurrences or len(arrays) != 2 or not _is_linear(combine, wanted):
         return None
     factors, terms = arrays[1 - wanted], arrays[wanted]

@@ -64,7 +64,9 @@ class Terms:
         return self.make("constant", element_type, described(value))
 
     def table(self, element_type: str, values: np.ndarray[Any, np.dtype[Any]], axis: int) -> Term:
-        """Return the term of numbers along an axis the same along all others; a single number is its own term."""
+        """Return the term of numbers along an axis that are the same along all others; a single number is its
+        own term.
+        """
         if values.size == 1:
             return self.number(element_type, values.reshape(()))
         return self.make("table", element_type, (axis, *described(values)))

@@ -98,7 +98,9 @@ def _changing(terms: Terms, loop: Term) -> list[Term]:
 
 
 def _operands_like(wanted: Term, given: Term) -> tuple[Term, ...] | None:
-    """Return a term's operands in the order of the pattern; None for others. A number may have been first."""
+    """Return the operands of a term in the order of the same operation in the pattern; None for another operation. A
+    number, which is last in terms, may have been first.
+    """
     operands = given.operands
     if (wanted.opcode, wanted.element_type) != (given.opcode, given.element_type):
         return None

@@ -1,4 +1,6 @@
-"""``np.bincount``: the occurrences of each integer, which JAX adds up one by one, without those out of range."""
+"""``np.bincount``: the number of occurrences of each integer, which JAX adds up one by one, without those out of
+range.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _MOST_COUNTED = {"f32": 2**24, "f64": 2**53}  # the largest count that a float r
 
 
 def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the counts by ``np.bincount``, or None; integers out of range are counted behind, and dropped."""
+    """Return the counts by ``np.bincount``, or None. Integers out of range are counted in an additional element, which
+    is dropped.
+    """
     zeros, numbers, one = _places(node)
     if not _is_number(zeros, 0) or not _is_number(one, 1) or numbers.ndim != 1 or numbers.interval is None:
         return None

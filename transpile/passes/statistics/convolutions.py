@@ -18,7 +18,9 @@ _KEYWORDS = frozenset(("padding", "layout"))
 
 
 def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: bool) -> Node | None:
-    """Return the call, or None. If sizes are free, either array may be longer, and the order is one for all sizes."""
+    """Return the call, or None. If sizes are free, either array may be longer, and the order is the same at all
+    sizes.
+    """
     convolved = found["convolved"]
     keywords = convolved.parameters["keywords"]
     if node.ndim != 1 or not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:

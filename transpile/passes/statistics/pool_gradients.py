@@ -81,7 +81,9 @@ def _counts(node: Node, axis: int) -> bool:
 
 
 def _select(step: Any, count: int) -> Ufunc | None:
-    """Return the ufunc by which an element stays, from the step of a search with ``count`` coordinates; or None."""
+    """Return the ufunc by which the chosen element stays, from the step of a search with ``count`` coordinates; or
+    None.
+    """
     if not isinstance(step, Function) or len(step.parameters) != 2 * (1 + count) or not isinstance(step.results, tuple):
         return None
     chosen, elements = step.parameters[: 1 + count], step.parameters[1 + count :]

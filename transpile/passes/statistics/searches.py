@@ -67,7 +67,9 @@ def searches(function: Function, supports: Support) -> None:
 
 
 class _Step(NamedTuple):
-    """A bisection step: the table, the wanted value, and the bounds ``low`` and ``high`` of where it belongs."""
+    """A bisection step: the table, the wanted value, and the bounds ``low`` and ``high`` of the part where it
+    belongs.
+    """
 
     table: Node
     wanted: Node
@@ -110,7 +112,9 @@ def _unrolled(last: Node, is_trusted: bool) -> _Step | None:
 
 
 def _call_before(call: Node, begin: tuple[int, int]) -> Node | None:
-    """Return the call whose results are two operands (from ``begin``) of a call, the others the same; or None."""
+    """Return the call whose results are two operands of a call (at positions ``begin``), with the same other operands;
+    or None.
+    """
     items = [call.operands[place] for place in begin]
     before = items[0].operands[0] if items[0].opcode == "item" else call
     if [item.opcode for item in items] != ["item", "item"] or items[1].operands[0] is not before:
@@ -128,7 +132,9 @@ def _is_whole(low: Node, high: Node, table: Node) -> bool:
 
 
 def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
-    """Return the bisection step that computes the next bounds, or None. Positions must be clamped, or trusted."""
+    """Return the bisection step that computes the next bounds, or None. Positions must be clamped, or indices
+    trusted.
+    """
     bound, other = pattern(_LOW).match(next_low), pattern(_HIGH).match(next_high)
     if bound is None or other is None or any(bound[name] is not other[name] for name in ("goes_left", "middle")):
         return None

@@ -1,4 +1,6 @@
-"""Operations on carriers that differ from those on wide elements: conversions, bits of integers below a byte."""
+"""Operations on carriers that are more than the same operation on wide elements: conversions, and bit operations on
+integers narrower than a byte.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def typed(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
 
 
 def _convert(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """Return a conversion: of floats to narrow floats in one step, to narrow integers by int8 with saturation."""
+    """Return a conversion. Floats are converted to narrow floats in one step, and to narrow integers by way of int8
+    with saturation.
+    """
     shape = instruction.array_shape
     source, result = instruction.operands[0].array_shape.element_type, shape.element_type
     value = work.wider(operands[0], instruction.operands[0])

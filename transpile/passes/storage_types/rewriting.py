@@ -204,7 +204,9 @@ class StorageRewriter:
 
 
 def _is_simple(computation: Computation) -> bool:
-    """Return whether a computation is one operation, or a selection of elements, so the same on wide elements."""
+    """Return whether a computation is one operation, or a selection of elements, and so is the same on wide
+    elements.
+    """
     if any(instruction.called for instruction in computation.instructions):
         return False
     return simple_reducer(computation) is not None or (

@@ -64,7 +64,9 @@ def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Gro
 
 
 def _require_named(lowering: FunctionLowering, instruction: Instruction, numbers: Iterable[int]) -> None:
-    """Raise UnsupportedError XP304 if an instruction names a replica, partition or device that the module lacks."""
+    """Raise UnsupportedError XP304 if an instruction names a replica, partition or device that the module does not
+    have.
+    """
     (noun, count), highest = _named_by(lowering, instruction), max(numbers, default=0)
     if highest >= count:
         meaning = f" (with a channel_id, the numbers of {instruction.opcode} are partitions)"

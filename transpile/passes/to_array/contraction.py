@@ -42,7 +42,9 @@ def dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: V
 
 
 def is_in_tf32(lowering: FunctionLowering, instruction: Instruction) -> bool:
-    """Return whether a product of float32 is computed in TF32: the user allows it, HLO asks for default precision."""
+    """Return whether a product of float32 is computed in TF32: the user allows it, and HLO asks only for default
+    precision.
+    """
     arrays = (instruction, *instruction.operands)
     algorithm = instruction.attributes.get("algorithm")
     is_default = set(instruction["operand_precision"]) <= {"default"} and algorithm in (None, "dot_tf32_tf32_f32")
@@ -73,7 +75,9 @@ _MANY = 1 << 18  # integer products from which on NumPy's loops are too slow
 
 
 def _are_many(lowering: FunctionLowering, products: int) -> bool:
-    """Return whether there are, or with free sizes may be, so many integer products that floats compute them."""
+    """Return whether there are, or with free sizes may be, so many integer products that they are computed in
+    floats.
+    """
     return products >= _MANY or bool(lowering.module.module.free_sizes)
 
 
@@ -211,7 +215,9 @@ def _numbers(instruction: Instruction) -> dict[str, Any]:
 
 @lowers("ragged-dot")
 def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: Value, sizes: Value) -> Value:
-    """Lower a product of groups of consecutive positions of the left operand, each with its right operand."""
+    """Lower a product of groups of consecutive positions along a dimension of the left operand, each with its right
+    operand.
+    """
     shape = instruction.array_shape
     (ragged_axis,) = instruction["lhs_ragged_dims"]
     group_dims = instruction["rhs_group_dims"]

@@ -159,7 +159,9 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
 
 
 def _as_chosen(which: Node, place: int, result: Node) -> Node:
-    """Return the predicate for the constant that it is in a branch, if it is a carried flag, which then stays."""
+    """Return the predicate in place of the constant that it has in a branch, if it is a flag that a loop carries: the
+    flag stays unchanged.
+    """
     is_flag = which.element_type is PRED and which.opcode == "parameter" and "carry" in which.parameters
     is_own = result.is_literal and result.element_type is PRED and bool(literal_value(result)) == bool(place)
     return which if is_flag and is_own else result
@@ -169,7 +171,9 @@ _Branches = list[tuple[Computation, Lowered]]
 
 
 def _chosen_at_once(which: Node, branches: _Branches) -> tuple[Node, _Branches]:
-    """Return the branch index and branches, with conditionals that only compute the index folded into it."""
+    """Return the branch index and the branches, with conditionals that only compute the index folded into it: JAX
+    writes these for the index of a platform. No branch is duplicated.
+    """
     while which.opcode == "item" and which.operands[0].opcode == "conditional":
         chosen, index = which.operands[0], which.parameters["index"]
         numbers = [branch.results[index] for branch in chosen.parameters["branches"]]
@@ -215,7 +219,9 @@ def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bo
 
 
 def _known_branch(lowering: FunctionLowering, which: Node, count: int) -> int | None:
-    """Return the branch taken: the only one, or one by a constant or by what an outer conditional implies; or None."""
+    """Return the branch taken if it is known: the only one, one chosen by a constant, or one that an outer conditional
+    implies; else None.
+    """
     if count == 1:
         return 0
     taken = taken_by(which, count, lowering.taken)

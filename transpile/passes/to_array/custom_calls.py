@@ -109,7 +109,9 @@ def _linear_recurrence(lowering: FunctionLowering, instruction: Instruction, *op
 
 
 def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, operands: tuple[Lowered, ...]) -> Lowered:
-    """Return the one call of a user's pure function with the operands and, by keyword, shape and configuration."""
+    """Return the call of a user's function. It is pure, called once, and gets the operands and, by keyword, the shape
+    and the configuration.
+    """
     module, function = hook.split(":")
     nodes = tuple(lowering.plain(value) for value in flattened(operands))
     config = instruction.attributes.get("backend_config")

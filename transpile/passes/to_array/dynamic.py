@@ -122,7 +122,9 @@ def _windows_in(lowering: Lowering, instruction: Instruction, dimension: int, si
 
 
 def _result_sizes(lowering: Lowering, instruction: Instruction, values: list[Value]) -> Sizes:
-    """Return the sizes of the result's dimensions. Raises UnsupportedError XP306 if there is no rule for them."""
+    """Return the sizes of the result's dimensions. Raises UnsupportedError XP306 if the operation has no rule
+    for them.
+    """
     if OPCODES[instruction.opcode].is_elementwise:
         return tuple({d: size for value in values for d, size in value.sizes}.items())
     rule = _RESULT_DIMENSIONS.get(instruction.opcode)

@@ -87,7 +87,9 @@ def casts_directly(source: ElementType, result: ElementType) -> bool:
 
 
 def _negated(lowering: FunctionLowering, value: Value) -> Value | None:
-    """Return ``y`` for ``-y``, or ``c`` for a constant ``-c``, else None: ``x + -y`` is ``x - y`` in every bit."""
+    """Return ``y`` for ``-y``, or ``c`` for a constant ``-c``, else None: ``x + -y`` becomes ``x - y``, which is equal
+    in every bit.
+    """
     if value.node.opcode == "negate" and not value.node.is_python_int:
         (operand,) = value.node.operands
         return Value(operand, value.axes, value.shape)
@@ -142,7 +144,9 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
 
 
 def _same_integers(lowering: FunctionLowering, node: Node, element_type: ElementType) -> Node | None:
-    """Return a node of the same integers nearer to the wanted type, or None: a conversion's source, positions."""
+    """Return a node with the same integers that is closer to the wanted type, or None: positions in that type, or the
+    source of a conversion whose type holds all values of the source.
+    """
     if not all(each.is_integral and each.bits >= 32 for each in (node.type, element_type)):
         return None
     if node.opcode == "arange" and node.interval is not None and fits(node.interval, element_type):

@@ -35,7 +35,9 @@ def is_within(start: Node, limit: int) -> bool:
 
 
 def fits(lowering: FunctionLowering, start: Node, limit: int) -> bool:
-    """Return whether the start needs no clamp: it is within [0, limit], or trusted and not contradicted."""
+    """Return whether the start needs no clamp: it is within [0, limit], or indices are trusted and nothing contradicts
+    it.
+    """
     if is_within(start, limit) or not lowering.module.options.support.features.indices_are_trusted:
         return is_within(start, limit)
     ends = type_interval(start.type) if start.element_type is not None else None
@@ -44,7 +46,9 @@ def fits(lowering: FunctionLowering, start: Node, limit: int) -> bool:
 
 
 def is_start(lowering: FunctionLowering, start: Node) -> bool:
-    """Return whether a slice may start there: at a Python int or, if free, at an integer of 32 bits or more."""
+    """Return whether a slice may start there: at a Python int or, if starts are free, at an integer of at least 32
+    bits.
+    """
     return start.is_python_int or (lowering.module.options.support.features.starts_are_free and start.type.bits >= 32)
 
 
@@ -140,7 +144,9 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
 
 
 def _counted(lowering: FunctionLowering, operand: Value, starts: dict[int, Node]) -> Affine | None:
-    """Return ``t`` for ``np.arange(n)[t]``, and ``t * 2 + 1`` for ``(np.arange(n) * 2 + 1)[t]``; or None."""
+    """Return ``t`` for ``np.arange(n)[t]``, and ``t * 2 + 1`` for ``(np.arange(n) * 2 + 1)[t]``, as an affine sum; or
+    None.
+    """
     is_fixed = lowering.module.options.support.features.sizes_are_fixed
     row = _row(operand.node, is_fixed=is_fixed) if operand.axes == (0,) else None
     if row is None or not starts[0].is_python_int or starts[0].interval is None:

@@ -18,7 +18,9 @@ def taken_inside(which: Node, number: int, count: int) -> Taken:
 
 
 def taken_by(which: Node, count: int, taken: Taken) -> int | None:
-    """Return the number of the branch that a number or a flag selects, if the branches around determine it; or None."""
+    """Return the number of the branch that a number or a flag selects, if the enclosing branches determine it;
+    or None.
+    """
     if which.opcode == "not" and which.element_type is PRED:
         opposite = taken_by(which.operands[0], count, taken)
         return None if opposite is None else 1 - opposite

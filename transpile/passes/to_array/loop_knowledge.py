@@ -1,4 +1,6 @@
-"""What one lowering of a loop tells the next: unchanged carries, counter, values that step with it, bounds."""
+"""The facts that one lowering of a loop gives to the next: unchanged carries, the counter, values that step with it,
+and bounds.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ class Knowledge:
         self.is_proved = not self.assumed
 
     def learn(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Learn from a lowering; return whether another is needed, as better or because an assumption was wrong."""
+        """Learn from a lowering; return whether another one is needed, since it would be better or an assumption was
+        wrong.
+        """
         if not self.is_proved:
             refuted = [k for k, interval in self.assumed.items() if not _keeps(attempt, k, interval)]
             for k in refuted:
@@ -143,7 +147,9 @@ class Knowledge:
         return True
 
     def _learn_bounds(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Learn a counter whose start or stop depends on others: ``range(i + 1, n)``. Tell whether there is one."""
+        """Learn a counter whose start or stop depends on other counters: ``range(i + 1, n)``. Return whether there is
+        one.
+        """
         found = _compared_with_bound(attempt)
         if found is None:
             return False
@@ -164,7 +170,9 @@ class Knowledge:
         return True
 
     def _assume_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Assume that non-negative integers, as positions, stay so and below the condition's limit; tell of any."""
+        """Assume that non-negative integers stay non-negative, as positions in arrays do that a loop fills until its
+        condition fails, and that they stay below the limit of the condition. Return whether there are any.
+        """
         if not self.may_grow:
             return False
         self.may_grow = False
@@ -185,7 +193,9 @@ class Knowledge:
         return not self.is_proved
 
     def _learn_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Learn bounds of integers that iterations change by a limited amount; return whether there are any."""
+        """Learn bounds of integers that each iteration changes by a limited amount, as counts of what a test finds;
+        return whether there are any.
+        """
         if not self.may_grow or not self.is_proved:
             return False
         self.may_grow = False
@@ -201,7 +211,9 @@ class Knowledge:
         return bool(self.grown)
 
     def _turn(self, attempt: Attempt) -> bool:
-        """Count ``48 - i`` or ``i + 1`` instead, if the body uses only that or counts down. Tell whether."""
+        """Count ``48 - i`` or ``i + 1`` instead, if the body uses only that, or if it counts down. Return whether it
+        does.
+        """
         loop = attempt.loop
         if self.turned or loop.counter is None or not loop.is_fixed or not self.trip_count:
             return False
@@ -240,7 +252,9 @@ def _keeps(attempt: Attempt, k: int, interval: Interval) -> bool:
 
 
 def _limit(attempt: Attempt, k: int) -> int | None:
-    """Return the greatest value of a leaf for which the condition may hold, by comparison with constants; or None."""
+    """Return the greatest value of a leaf for which the condition may hold, from comparisons with constants; or
+    None.
+    """
     limits = []
     for node in reached([attempt.condition.node], lambda node: node.operands if node.opcode == "and" else ()):
         if node.opcode == "compare":
@@ -291,7 +305,9 @@ def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
 
 
 def _compared_with_bound(attempt: Attempt) -> tuple[int, Node, str] | None:
-    """Return (leaf, bound, direction) if a condition compares a carried integer with an invariant node, or None."""
+    """Return (leaf, bound, direction) if the condition compares a carried integer with a loop-invariant node, or
+    None.
+    """
     node = attempt.condition.node
     if node.opcode != "compare" or node.parameters["direction"] not in _TURNED:
         return None

@@ -56,7 +56,9 @@ def _passed_through(instruction: Instruction, leaves: list[Value]) -> set[int]:
 def _explored(
     lowering: FunctionLowering, instruction: Instruction, leaves: list[Value], knowledge: Knowledge
 ) -> tuple[Attempt, bool]:
-    """Lower a loop, calls inlined, until nothing is learned; return the last attempt, and whether calls may stay."""
+    """Lower a loop, with every call inlined, until nothing more is learned; return the last attempt, and whether a call
+    may become a function.
+    """
     outer = lowering.exploring, lowering.postponed
     lowering.exploring, lowering.postponed = True, False
     knowledge.assume(leaves)

@@ -56,7 +56,9 @@ FLOAT32, TF32 = "float32", "tf32"
 
 
 class Options:
-    """Options of the lowering. With ``axis_maps=False`` values are materialised: explicit, longer, still correct."""
+    """Options of the lowering. With ``axis_maps=False`` every value is materialised: explicit, longer, still
+    correct.
+    """
 
     def __init__(
         self,
@@ -269,7 +271,9 @@ def _fits(value: Value, shape: Shape) -> bool:
 
 
 def _is_empty(instruction: Instruction) -> bool:
-    """Return whether a result has no elements and no effect: other axes may be too long for any memory."""
+    """Return whether a result has no elements and no effect, so that nothing is computed: other axes may be too long
+    for any memory.
+    """
     shape = instruction.shape
     if not isinstance(shape, ArrayShape) or 0 not in shape.dimensions or shape.is_dynamic:
         return False

@@ -29,7 +29,10 @@ class ValueMaker:
         shape: tuple[int, ...] | None = None,
         **parameters: Any,
     ) -> Value:
-        """Return an element-wise operation on values; functions get operands in order, then the ``statics``."""
+        """Return an element-wise operation on values, which NumPy broadcasts.
+
+        A function of the prelude or the library gets its operands in order, then the ``statics``.
+        """
         if opcode in ("prelude", "library"):
             slots = tuple(Slot(k) for k in range(len(operands)))
             parameters = {
@@ -65,7 +68,9 @@ class ValueMaker:
         return self.graph.add(opcode, nodes, element_type=element_type, interval=interval, **parameters)
 
     def _strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return operands with Python ints as typed scalars, unless another operand determines the dtype."""
+        """Return operands with Python ints as typed scalars, unless another operand determines the dtype of the result;
+        functions of the prelude read the dtype of each.
+        """
         typed = nodes[1:] if opcode == "select" else nodes
         if opcode != "prelude" and any(not node.is_python_int and not node.is_literal for node in typed):
             return nodes

@@ -58,7 +58,9 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
 
 
 def _rows_of_one(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
-    """Return runs of elements of one array as rows of its reshape; none if they are not."""
+    """Return runs of elements of one array as the rows of a reshape of it; none if they are not. Some of the values may
+    be parts of other reshapes of the array.
+    """
     arrays = [node.operands[0] for node in nodes]
     arrays = [array.operands[0] if array.opcode == "reshape" else array for array in arrays]
     whole, shape = arrays[0], nodes[0].shape

@@ -114,7 +114,10 @@ def _unrepeated(lowering: FunctionLowering, node: Node) -> Value:
 def element_points(
     lowering: FunctionLowering, points: Mapping[int, Value], windows: Mapping[int, int]
 ) -> dict[int, Value]:
-    """Return the positions of all elements of windows from in-bounds starts; the windows' dimensions last."""
+    """Return the positions of all elements of windows of these sizes, from in-bounds starts.
+
+    Their dimensions are those of the starts, then one for each of ``windows``.
+    """
     found = {}
     for d, point in points.items():
         shape = (*point.shape, *windows.values())

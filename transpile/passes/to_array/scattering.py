@@ -1,4 +1,6 @@
-"""Lowers scatter: to ``x[i] = y`` or ``np.add.at``, if positions may be out of bounds to functions."""
+"""Lowers scatter: to ``x[i] = y`` or ``np.add.at``, to a short function if positions may be out of bounds, else to a
+long one.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ class _Scatter:
         return sliced(self.lowering, self.operand, tuple(cut))
 
     def _elements(self) -> _Scatter:
-        """Return the scatter of single elements, if windows at unknown positions surely fit; else the same."""
+        """Return the scatter of single elements, if windows at unknown positions are proved to fit; else the same
+        scatter.
+        """
         lowering, shape = self.lowering, self.operand.shape
         windows = {d: self.window[d] for d, point in self.points.items() if self.window[d] > 1 and known(point) is None}
         if any(not fits(lowering, self.points[d].node, shape[d] - size) for d, size in windows.items()):
@@ -206,7 +210,9 @@ class _Scatter:
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
 
     def _rows_of_part(self, combine: Ufunc | None) -> Value | None:
-        """Return ``x[:, 1:3][i] = y``, of a part of the operand with constant starts elsewhere; or None."""
+        """Return ``x[:, 1:3][i] = y``, rows of a part of the operand with constant starts along other dimensions; or
+        None.
+        """
         lowering, shape = self.lowering, self.operand.shape
         starts = {d: known(value) for d, value in self.points.items() if self.window[d] > 1}
         ends = {d: start + self.window[d] for d, start in starts.items() if start is not None and start >= 0}

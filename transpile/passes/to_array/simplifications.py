@@ -87,7 +87,9 @@ def _mask(value: Value) -> Value | None:
 
 
 def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, number: np.ndarray) -> Value | None:
-    """Return the comparison of a mask's 0 and 1 with a number as a mask, or None: JAX branches by ``mask < 1``."""
+    """Return the comparison of a mask's 0 and 1 with a number as a mask, or None: JAX selects branches by ``mask
+    < 1``.
+    """
     none, one = (np.asarray(each).astype(number.dtype) for each in (0, 1))
     if none != 0 or one != 1:  # not every type can represent both
         return None
@@ -207,7 +209,9 @@ def _absorbing(
 
 
 def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Return a simpler conjunction, or None: ``x < c`` implies ``x != c``, and a mask of low bits keeps such values."""
+    """Return a simpler conjunction, or None: ``x < c`` and ``x > c`` imply ``x != c``, and a mask of low bits keeps a
+    value that has no others.
+    """
     for value, mask in ((a, literal_of(b)), (b, literal_of(a))):
         highest = -1 if value.node.interval is None or value.node.interval[0] < 0 else value.node.interval[1]
         if mask is not None and mask.dtype.kind in "iu" and 0 <= highest <= mask and not int(mask) & (int(mask) + 1):
@@ -227,7 +231,9 @@ def _simpler_opposite(lowering: FunctionLowering, instruction: Instruction, oper
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Return a simpler remainder, or None: 0 by 1 or -1, a smaller non-negative integer itself."""
+    """Return a simpler remainder, or None: by 1 or -1 it is 0, and a smaller non-negative integer is its own. Negative
+    integers are left for a correction, as in ``(i - 1) % n``.
+    """
     divisor = literal_of(b)
     if divisor is None or divisor.dtype.kind not in "iu":
         return None

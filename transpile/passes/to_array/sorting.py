@@ -1,4 +1,6 @@
-"""Lowers sort and topk: to ``np.sort`` and ``np.argsort`` if they agree, to stable sorts by keys, or any comparator."""
+"""Lowers sort and topk: to ``np.sort`` and ``np.argsort`` if they agree, to stable sorts by keys, or by any
+comparator.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,9 @@ def topk(lowering: FunctionLowering, instruction: Instruction, operand: Value) -
 
 
 def top_k(lowering: FunctionLowering, instruction: Instruction, operand: Value, k: int, *, largest: bool) -> Lowered:
-    """Return (values, indices) of the k largest or smallest along the last dimension; the lower index first."""
+    """Return (values, indices) of the k largest or smallest along the last dimension; of equal ones, the lower index is
+    first.
+    """
     arguments = (Slot(0), k) if largest else (Slot(0), k, False)
     return lowering.call_many("top_k", (lowering.plain(operand),), arguments=arguments)
 

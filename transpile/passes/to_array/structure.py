@@ -293,7 +293,9 @@ def _permuted(value: Value, order: Sequence[int]) -> Value:
 
 
 def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
-    """Return elements of another width, in physical order. Raises UnsupportedError XP303 for tiles or padding."""
+    """Return elements of another width: flattened in physical order, reinterpreted, and laid out again. Raises
+    UnsupportedError XP303 for tiles or padding.
+    """
     source, result = instruction.operands[0].array_shape, instruction.array_shape
     if not all(is_simple_layout(shape) for shape in (source, result)):
         raise UnsupportedError(

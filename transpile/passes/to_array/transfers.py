@@ -24,7 +24,9 @@ def _channel(instruction: Instruction) -> int:
 
 
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
-    """Return the (sender, receiver) pairs of a channel. Raises UnsupportedError XP361 for one end or invalid pairs."""
+    """Return the (sender, receiver) pairs of a channel. Raises UnsupportedError XP361 if the channel has only one end,
+    or invalid pairs.
+    """
     module = lowering.module.module
     ends = transfers(module).get(_channel(instruction), {})
     if len(ends) < 2:

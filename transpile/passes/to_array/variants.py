@@ -1,4 +1,7 @@
-"""Prelude functions where NumPy and HLO differ, by opcode and type; measured in docs/numpy_numerics.md."""
+"""The prelude functions for operations where NumPy and HLO differ, by opcode and element type.
+
+The measured table behind this is docs/numpy_numerics.md.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ def _by_kind(
     complex_: str | None = None,
     native: tuple[ElementType, ...] = (),
 ) -> Variant:
-    """Return a variant by the kind of the operand, except for ``native`` types, for which NumPy's own is right."""
+    """Return a variant by the kind of the operand, except for ``native`` types, for which NumPy's own expression is
+    right.
+    """
 
     def variant(site: Site) -> Form | None:
         kind = site.types[0]
@@ -65,7 +70,9 @@ def _unless(native: Callable[[ElementType], bool], function: str) -> Variant:
 
 
 def _division(function: str) -> Variant:
-    """Return a variant for integers, unless of a non-negative by a positive one, where ``//`` and ``%`` are right."""
+    """Return a variant for integers, unless a non-negative number is divided by a positive one: ``//`` and ``%`` are
+    right then.
+    """
 
     def variant(site: Site) -> Form | None:
         dividend, divisor = site.operands

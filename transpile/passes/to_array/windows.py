@@ -54,7 +54,9 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
 
 
 def window_keywords(window: Window, base: str = "base_dilation", own: str = "window_dilation") -> dict[str, Any]:
-    """Return what differs from a dense window of stride 1 without padding; ``base`` and ``own`` name dilations."""
+    """Return the parameters that differ from a dense window of stride 1 without padding; ``base`` and ``own`` name
+    dilations.
+    """
     columns: dict[str, tuple[tuple[Any, ...], Any]] = {
         "strides": (tuple(d.stride for d in window), 1),
         "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
@@ -69,7 +71,9 @@ def _is_trivial(dimension: WindowDimension) -> bool:
 
 
 def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
-    """Return (dimension, whether windows reach to the end) if each reaches from one end to an element; or None."""
+    """Return (dimension, whether windows reach from an element to the end) if each window reaches from one end to an
+    element; or None.
+    """
     active = [d for d, dimension in enumerate(window) if not _is_trivial(dimension)]
     if len(active) != 1:
         return None
@@ -87,7 +91,9 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
-    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None."""
+    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None. Elements behind
+    the last whole block are cut off, where arrays are in memory.
+    """
     reduction = reduction_name(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1

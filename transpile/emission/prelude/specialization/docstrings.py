@@ -55,7 +55,10 @@ def _with_values(sentence: str, texts: Mapping[str, str]) -> str:
 
 
 def docstring(function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[str, str]) -> list[str]:
-    """Return the docstring's lines without sentences about ``lost`` parameters; ``dropped`` ones become their texts."""
+    """Return the lines of the docstring without sentences about ``lost`` parameters.
+
+    In the first sentence, ``dropped`` parameters are replaced by their texts.
+    """
     text = ast.get_docstring(function)
     if text is None:
         return []

@@ -1,4 +1,7 @@
-"""Evaluates the prelude's expressions from facts about names, by the pure functions in these tables only."""
+"""Evaluation of expressions of the prelude from facts about their names.
+
+Only the pure functions in the tables here are executed, on values that xla2py made itself.
+"""
 
 from __future__ import annotations
 

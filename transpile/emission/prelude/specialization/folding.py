@@ -287,7 +287,10 @@ def _either(folder: Folder, node: ast.IfExp) -> str | None:
 
 
 def _some(folder: Folder, node: ast.BoolOp) -> str | None:
-    """Return ``a or b`` without known false operands, up to a true one; ``and`` so; None if nothing changes."""
+    """Return ``a or b`` without known false operands, up to a known true one; ``and`` the other way round.
+
+    None if nothing changes.
+    """
     ends_with = isinstance(node.op, ast.Or)
     left: list[ast.expr] = []
     for value in node.values:

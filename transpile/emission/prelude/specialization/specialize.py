@@ -416,7 +416,10 @@ def cut(
     calls: Mapping[str, Sequence[Call]],
     namespace: str = "np",
 ) -> Cut:
-    """Return the prelude functions behind ``used`` names, specialized to ``calls``: see :func:`.cut_together`."""
+    """Return the prelude functions behind ``used`` names, specialized to the module's ``calls``.
+
+    The result is that of :func:`.specialize.cut_together`.
+    """
     found = Cut({}, {})
     for names, needed in _groups(definitions, used):
         group = _Group(
