@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ....templates import of_prelude
 from ....templates.prelude import conversion, floats
-from ....templates.prelude.indexing import scatter_at
 from ....templates.prelude.ranges import linspace
 from ...array.node import Constant, Node, Slot, Ufunc
 from ...array.value import FULL
@@ -180,7 +180,7 @@ def _scattered(node: Node, *operands: Array) -> Array | None:
     arguments = [_argument(item, operands) for item in node.parameters["arguments"]]
     if any(item is None or isinstance(item, tuple) for item in arguments) or node.type.is_floating:
         return None
-    return scatter_at(*arguments)
+    return np.asarray(of_prelude("indexing.scatter_at")(*arguments))
 
 
 def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:

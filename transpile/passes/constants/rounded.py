@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ....templates.prelude import normal, special
+from ....templates import of_prelude
 from ...array.node import Node
 from ...hlo.element_types import F32, F64
 from ...kernels.scalars import SCALARS
@@ -29,14 +29,16 @@ _DOUBT = 2.0**-44  # of a value, far more than the error of any library
 
 def _log_ndtr(x: Array) -> Array:
     # The logarithm of a probability next to 1 loses digits; ``log1p`` of the other tail keeps them.
-    return np.where(x > 0, np.log1p(-special.normal_cdf_float64(-x)), normal.log_ndtr_float64(x))
+    cdf, log_ndtr = of_prelude("special.normal_cdf_float64"), of_prelude("normal.log_ndtr_float64")
+    logarithm: Array = np.where(x > 0, np.log1p(-cdf(-x)), log_ndtr(x))
+    return logarithm
 
 
 CALLS: Mapping[str, Callable[..., Any]] = {
-    "erfcx": normal.erfcx_float64,
+    "erfcx": of_prelude("normal.erfcx_float64"),
     "lgamma": np.vectorize(lambda x: math.lgamma(x) if x > 0 else math.nan, otypes=[np.float64]),
     "log_ndtr": _log_ndtr,
-    "ndtri": normal.ndtri,
+    "ndtri": of_prelude("normal.ndtri"),
 }
 
 

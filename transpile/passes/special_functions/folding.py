@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....templates.prelude import gamma
 from ...array.operations import OPERATIONS
 from ...hlo.custom_calls.special_functions import IN_WIDER
 from ...hlo.element_types import ELEMENT_TYPES
@@ -137,6 +136,8 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
         return None  # the total order
     with np.errstate(all="ignore"):
         if opcode == NAMED:
+            from ....templates.prelude import gamma  # few programs have such calls
+
             own, wider = IN_WIDER.get(key, (key, None))
             function: Callable[..., Any] | None = _EXACT.get(key) or vars(gamma).get(own)
             values = [value.astype(wider.dtype) for value in values] if wider else values

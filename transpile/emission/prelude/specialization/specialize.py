@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 import json
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from .....templates import of_prelude
 from ....dataclass import dataclass
 from ....python.modules import mentioned, statement_of
 from ....python.printer import head
@@ -28,6 +29,8 @@ from .inlining import merged
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out
 
+# The prelude functions that are evaluated on known values.
+_FOLDED = {place.split(".")[1]: of_prelude(place) for place in ("precision.working_dtype", "convolution.window_counts")}
 _MOST_CASES = 8  # distinct calls of a function that are evaluated one by one
 LONGEST = 24  # characters of the text that replaces a parameter
 _WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
@@ -86,15 +89,6 @@ def cut_together(
             whole = ChainMap(result.definitions, definitions)  # type: ignore[arg-type]
             return replace(result, definitions=result.definitions | merged(whole, used))
         opened |= cutter.hidden
-
-
-@cache
-def _folded() -> dict[str, Callable[..., Any]]:
-    """Return the prelude functions that are evaluated on known values."""
-    from .....templates.prelude.convolution import window_counts
-    from .....templates.prelude.precision import working_dtype
-
-    return {"working_dtype": working_dtype, "window_counts": window_counts}
 
 
 @cache
@@ -210,7 +204,7 @@ class _Cutter:
         return None if default is None else Evaluator(self.constants, {}).of(default, {})
 
     def _folder(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> Folder:
-        evaluator = Evaluator(self.constants, _folded())
+        evaluator = Evaluator(self.constants, _FOLDED)
         function = self.functions[name]
         source, use = self.definitions[name].source, self.uses[name]
         handed = frozenset(use.by_module | use.derived)
