@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from ..array.printer import print_program
 from ..array.program import Program
 from ..array.support import Support
 from ..array.verifier import Verifier
@@ -40,7 +39,6 @@ from ..passes.outlining.by_components import repeats
 from ..passes.outlining.by_dependence_chain import layers
 from ..passes.own_results import own_results
 from ..passes.special_functions import special_functions
-from ..passes.storage_types import legalize_storage_types
 from ..passes.to_array import LOWERING_CHOICES, ModuleLowering, Options as LoweringOptions
 from ..target import Kernels, Limits, Plan, Target
 
@@ -77,6 +75,8 @@ class Draft:
 
     def text(self) -> str:
         """Return the text of the draft in its current dialect."""
+        from ..array.printer import print_program  # few programs are printed
+
         return print_module(self.module) if self.lowered is None else print_program(self.lowered)
 
 
@@ -133,6 +133,8 @@ def _outline(draft: Draft) -> None:
 
 
 def _store_types(draft: Draft) -> None:
+    from ..passes.storage_types import legalize_storage_types  # few targets lack types
+
     lacks, hooks = draft.target.lacks, draft.options.custom_calls
     draft.module, draft.originals = legalize_storage_types(draft.module, lacks, hooks, draft.originals)
 

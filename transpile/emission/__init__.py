@@ -23,7 +23,6 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..options import LINE_LENGTH, READABLE, SETTINGS, SIZES, STYLES, Options, checked_words, chosen_word
-from ..python.verifier import require_sound
 from ..target import Target, load_target
 from .formatting import formatted
 from .functions.constants import TENSORS
@@ -184,6 +183,8 @@ def emit(
     layout = Layout(line_length)
     text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)
     if debug and not module.free_sizes:  # the text for any sizes is verified when it is whole
+        from ..python.verifier import require_sound
+
         require_sound(text, [function.name for function in written.functions])
     text, title = with_body_hash(text), identifier(module.name) or "module"
     known, called = known_functions(module) if device_count(module) == 1 else {}, called_back(compiled.program)
