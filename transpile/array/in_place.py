@@ -64,9 +64,7 @@ def are_apart(change: Node, view: Node) -> bool:
 
 
 def is_same_or_apart(change: Node, view: Node) -> bool:
-    """Return whether an update writes and a ``getitem`` reads one position, or all, of each axis: the two parts are
-    apart, or each element is written where it is read.
-    """
+    """Return whether an update's and a ``getitem``'s parts are apart, or equal element by element."""
     if (
         change.opcode not in ("setitem", "scatter")
         or view.opcode != "getitem"
@@ -202,9 +200,7 @@ def _updated_in_branches(whole: Node, index: int, *, elements_are_numbers: bool)
 
 
 def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
-    """Return whether each iteration updates the current value of a carry and makes a new array as the next one, so that
-    only the initial value must be copied.
-    """
+    """Return whether iterations update a carry and make the next anew, so that only the initial is copied."""
     made = carry.following
     while made is not None and made.operation.changes and made.region is loop.region:
         made = made.operands[0]

@@ -167,9 +167,7 @@ def read(work: Parts) -> None:
 
 
 def write(work: Parts) -> None:
-    """Add a part of an array, written into one of the same rank. It is behind a barrier, since XLA may write into an
-    array while it reads a part of it.
-    """
+    """Write a part of an array into one of the same rank, behind a barrier, since XLA may write as it reads."""
     x = work.any()
     source = work.any(lambda value: value.rank == x.rank)
     if source.rank != x.rank:

@@ -324,9 +324,7 @@ class InstructionUsers:
     def of(
         self, computation: Computation, value: Instruction, is_seen_through: Callable[[Instruction], bool]
     ) -> Iterator[Instruction]:
-        """Yield the users of a value, and recursively those of users that are seen through. For a call or a fusion, the
-        users of its parameter are yielded instead.
-        """
+        """Yield the users of a value, through those that are seen through, and of parameters in place of calls."""
         waiting, seen = [(computation, value)], {value}
         while waiting:
             around, current = waiting.pop()

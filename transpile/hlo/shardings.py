@@ -135,9 +135,7 @@ def parse_meshes(text: str) -> dict[str, Mesh]:
 
 
 def parse_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding] | None:
-    """Return the shardings of several values, ``#sdy.sharding_per_value<[..]>``; None if one is not supported: an
-    unknown mesh, sub-axes, or an axis twice.
-    """
+    """Return the shardings in ``#sdy.sharding_per_value<[..]>``; None for an unknown mesh, sub-axes, repeated axes."""
     shardings = []
     body = text.replace('\\"', '"')
     found = list(_SHARDING.finditer(body))

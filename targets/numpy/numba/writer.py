@@ -21,9 +21,7 @@ from .renderer import NumbaRenderer, Row
 
 
 class Buffers:
-    """Arrays that are ``made`` once, before the first iteration of a loop, by ``lines``; ``names`` are those of all
-    arrays of the loop that may be written into.
-    """
+    """Arrays ``made`` once, before a loop, by ``lines``; ``names`` are those of arrays that it may write into."""
 
     def __init__(self, renderer: NumbaRenderer) -> None:
         self.renderer = renderer
@@ -84,17 +82,13 @@ class NestWriter(KernelWriter):
         self.bind(self.parameters, self.arrays)
 
     def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers, known: Container[str]) -> None:
-        """Write the lines into another function, with its names. ``known`` are names of its arguments, whose shapes
-        LLVM does not know.
-        """
+        """Write the lines into another function, with its names; LLVM does not know the shapes of ``known`` ones."""
         self.buffers, self.known = buffers, known
         self._name_counters()
         self.bind(inputs, arrays)
 
     def may_replace(self, number: int, name: str, inputs: Sequence[str]) -> bool:
-        """Return whether a result may overwrite the array ``name`` that the kernel reads: each step reads only its own
-        element, and no step reads it after the result.
-        """
+        """Return whether a result may overwrite the array ``name``: each step reads its own element, and none after."""
         own = [node for node, text in zip(self.function.parameters, inputs, strict=True) if mentions(text, {name})]
         result = self.results[number]
         if not result.ndim or len(own) != 1 or own[0].shape != self.kernel.loop or own[0] in self.kernel.whole:

@@ -168,7 +168,5 @@ class LoopCompiler(Protocol):
         ...
 
     def scatter(self, node: Node, name: str, begin: int) -> None:
-        """Write the lines of a scatter into the array of a name, in a compiled loop; before its statement there were
-        ``begin`` lines.
-        """
+        """Write a scatter into the array of a name, in a compiled loop; ``begin`` lines were before its statement."""
         ...

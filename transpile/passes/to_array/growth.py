@@ -1,6 +1,4 @@
-"""How much an integer that a loop carries differs from the one that it is computed from: a count of what a test finds
-grows by 0 or 1 in each iteration.
-"""
+"""How much a carried integer differs from that before: a count of what a test finds grows by 0 or 1."""
 
 from __future__ import annotations
 
