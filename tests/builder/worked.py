@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import xla2py
-from xla2py.transpile.emission.module.support_table import SUPPORTED, coverage
+from xla2py.tests.operations.tables import statuses
+from xla2py.transpile.emission.module.support_table import SUPPORTED
 from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.ir import HloModule
@@ -14,15 +15,15 @@ from xla2py.transpile.hlo.ir import HloModule
 
 def check_emitted(module: HloModule, inputs: Sequence[Any], expected: Any) -> None:
     """The emitted code gives the expected values, or says that it cannot where the coverage table says so."""
-    statuses = coverage("numpy")
-    if all(statuses[instruction.opcode] == SUPPORTED for instruction in module.instructions()):
+    of_numpy = statuses()["numpy"]
+    if all(of_numpy[instruction.opcode] == SUPPORTED for instruction in module.instructions()):
         assert_equal(expected, xla2py.emit(module, format=False).load().main(*inputs))
     else:
         try:
             xla2py.emit(module)
         except UnsupportedError:
             return
-        assert any(statuses[i.opcode] != SUPPORTED for i in module.instructions()), "emitted, but not in the table"
+        assert any(of_numpy[i.opcode] != SUPPORTED for i in module.instructions()), "emitted, but not in the table"
 
 
 def assert_equal(expected: Any, actual: Any) -> None:

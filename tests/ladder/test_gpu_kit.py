@@ -175,7 +175,7 @@ def test_time_is_up(kit, tmp_path):
 
 def test_a_run_that_is_killed_goes_on(tmp_path):
     """Both processes of it, at any moment: what it had found stays, and the same command does the rest."""
-    command = [sys.executable, "-W", "ignore", str(KIT), "--twin", "--out", str(tmp_path), "--minutes", "5"]
+    command = [sys.executable, "-W", "ignore", str(KIT), "--twin", "--out", str(tmp_path), "--processes", "1"]
     facts = tmp_path / "facts.jsonl"
 
     def known():

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from xla2py.tests.operations import cases
 from xla2py.tests.operations.case import Case
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.opcodes import OPCODES
+from xla2py.transpile.target import target_names
 
 TABLES = [import_module(f"{cases.__name__}.{name}") for _, name, _ in iter_modules(cases.__path__)]
 BATCH = 100
@@ -31,6 +33,15 @@ def cases_by_opcode() -> dict[str, list[Case]]:
         for one in table.cases():
             found[one.opcode].append(one)
     return dict(found)
+
+
+@cache
+def statuses() -> dict[str, dict[str, str]]:
+    """What each target does with each opcode, as docs/operations.md says; a test asks whether the page is current."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ")[:-1] for line in page.splitlines() if line.startswith("| `")]
+    table = {cells[0].strip("`"): cells[1:] for cells in rows}
+    return {target: {opcode: table[opcode][k] for opcode in OPCODES} for k, target in enumerate(target_names())}
 
 
 def batches() -> list[tuple[str, int]]:

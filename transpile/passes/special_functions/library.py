@@ -85,6 +85,7 @@ class Library:
                 self._add_parts(text.function, _module(text))
         for text, is_whole, takes_numbers in given:
             self._add(text.function, _module(text), is_whole=is_whole, takes_numbers=takes_numbers)
+        self.terms.instances.clear()
 
     @classmethod
     def of_module(cls, module: HloModule) -> Library:

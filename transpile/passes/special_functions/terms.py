@@ -47,6 +47,7 @@ class Terms:
 
     shared: Mapping[Any, Term] = field(default_factory=dict)
     known: dict[Any, Term] = field(default_factory=dict)
+    instances: dict[tuple[Term, tuple[Term, ...]], tuple[Term, set[Term]]] = field(default_factory=dict)  # of patterns
 
     @property
     def carried(self) -> Term:

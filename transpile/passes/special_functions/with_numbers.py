@@ -17,14 +17,14 @@ from .folding import FLIPPED, is_commutative, value_of, written
 from .terms import Term, Terms
 
 _PASSED_THROUGH = frozenset(("select", "and", "or", "not"))  # fold to one operand if another is known
+_FORWARDED = frozenset((*_PASSED_THROUGH, "multiply"))  # by 1
 _MOST_PAIRS, _MOST_GUESSES, _LIKELIEST = 3000, 16, 5
 _DOUBT = 1024  # units in the last place of folded numbers, since XLA's approximations differ from ours
 
 
 def roots(pattern: Term) -> set[str]:
     """Return the opcodes that may be at the root of a pattern whose arguments are numbers."""
-    passed = {*_PASSED_THROUGH, "multiply"}  # by 1
-    terms = reached([pattern], lambda term: term.operands if term.opcode in passed else ())
+    terms = reached([pattern], lambda term: term.operands if term.opcode in _FORWARDED else ())
     return {term.opcode for term in terms} - {"constant", "parameter"}
 
 
@@ -39,9 +39,11 @@ def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term
         arguments = tuple(each[rank] for each, rank in zip(likely, chosen, strict=True))
         count = sum(argument.opcode == "constant" for argument in arguments)
         if 0 < count < len(arguments):
-            worked_out: set[Term] = set()
-            made = written(terms, pattern, dict(zip(parameters, arguments, strict=True)), worked_out)
-            if _agrees(made, term, worked_out):
+            if (pattern, arguments) not in terms.instances:  # many terms of a program have the same arguments
+                worked_out: set[Term] = set()
+                made = written(terms, pattern, dict(zip(parameters, arguments, strict=True)), worked_out)
+                terms.instances[pattern, arguments] = made, worked_out
+            if _agrees(*terms.instances[pattern, arguments], term):
                 return arguments
     return None
 
@@ -58,14 +60,20 @@ def _votes(terms: Terms, pattern: Term, term: Term) -> Mapping[Term, Counter[Ter
             if operand.opcode == "parameter":
                 if operand.element_type == argument.element_type:
                     votes[operand][argument] += 1
-            elif pair not in seen:
+            elif _may_agree(*pair) and pair not in seen:
                 seen.add(pair)
                 waiting.append(pair)
         if wanted.opcode in _PASSED_THROUGH or (wanted.opcode == "multiply" and given.opcode != "multiply"):
-            left = {(operand, given) for operand in wanted.operands if operand.opcode != "parameter"}
-            waiting += left - seen
-            seen |= left
+            left = [(operand, given) for operand in wanted.operands if operand.opcode != "parameter"]
+            left = [pair for pair in left if _may_agree(*pair) and pair not in seen]
+            waiting += left
+            seen.update(left)
     return votes
+
+
+def _may_agree(wanted: Term, given: Term) -> bool:
+    """Return whether something below two terms may correspond."""
+    return wanted.opcode == given.opcode or given.opcode == "constant" or wanted.opcode in _FORWARDED
 
 
 def _below(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term]]:
@@ -145,7 +153,7 @@ _INVERSE: Mapping[str, Callable[..., _Undone]] = {
 }
 
 
-def _agrees(made: Term, term: Term, worked_out: set[Term]) -> bool:
+def _agrees(made: Term, worked_out: set[Term], term: Term) -> bool:
     """Return whether two terms are equal, except for the last digits of folded numbers."""
     waiting = [(made, term)]
     seen = set(waiting)
