@@ -160,3 +160,17 @@ def test_a_loop_is_left_where_no_further_iteration_changes_anything(choose, leav
         found = xla2py.emit(generated).load().main(x)
     for one, other in zip(found, jax.jit(program)(x), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5)
+
+
+def test_a_result_with_the_name_of_a_leaf_is_assigned_where_it_is_computed():
+    def play(state, more):
+        def move():
+            board = jax.numpy.sin(state["board"]) * 2
+            return board, board + state["pot"]
+
+        board, pot = jax.lax.cond(more > 0, move, lambda: (state["board"], state["pot"]))
+        return board * pot, pot - board
+
+    state = {"board": X, "pot": X * 3}
+    source = xla2py.emit(xla2py.from_jax(play, state, np.int32(1))).source
+    assert 'board = np.sin(state["board"]) * 2' in source and "board_2" not in source

@@ -135,3 +135,57 @@ def test_a_path_is_never_code():
 def test_parameters_without_a_telling_name_keep_the_name_that_they_had():
     module = replace(parse_module(LOOP), loop_paths={"loop": ("_", "val")})
     assert xla2py.emit(module).source == xla2py.emit(LOOP).source
+
+
+class Probe(NamedTuple):
+    place: object
+    speed: object
+
+
+def test_what_branches_give_has_the_names_of_its_fields():
+    def probe(place, speed, dt):
+        def falls(state, dt):
+            return Probe(state.place + dt * state.speed, state.speed - dt), {"is_down": state.place < dt}
+
+        def rests(state, dt):
+            return Probe(state.place, state.speed * 0), {"is_down": state.place > dt}
+
+        state, info = jax.lax.cond(dt > 0, falls, rests, Probe(place, speed), dt)
+        return jnp.sin(state.place), state.speed * 2, info["is_down"]
+
+    source = emitted(probe, jnp.arange(3.0), jnp.ones(3), jnp.float32(0.1)).source
+    assert "state_place = place + dt * speed" in source and "state_speed = speed - dt" in source
+    assert "info_is_down = place < dt" in source
+
+
+def test_the_names_of_other_results_of_branches_are_kept():
+    module = replace(parse_module(CHOICE), loop_paths={"chosen": ("result[0]['phase']", "result[1]")})
+    source = xla2py.emit(module).source
+    assert "phase, value = np.sin(x), np.exp(x)" in source and "phase" not in xla2py.emit(CHOICE).source
+    unknown = replace(module, loop_paths={"chosen": ("result", "result")})
+    assert xla2py.emit(unknown).source == xla2py.emit(CHOICE).source
+
+
+CHOICE = """HloModule choice
+high {
+  x = f32[3] parameter(0)
+  s = f32[3] sine(x)
+  e = f32[3] exponential(x)
+  ROOT r = (f32[3], f32[3]) tuple(s, e)
+}
+low {
+  x = f32[3] parameter(0)
+  c = f32[3] cosine(x)
+  ROOT r = (f32[3], f32[3]) tuple(c, x)
+}
+ENTRY main {
+  p = pred[] parameter(0)
+  x = f32[3] parameter(1)
+  chosen = (f32[3], f32[3]) conditional(p, x, x), true_computation=high, false_computation=low
+  a = f32[3] get-tuple-element(chosen), index=0
+  b = f32[3] get-tuple-element(chosen), index=1
+  d = f32[3] multiply(a, b)
+  m = f32[3] add(a, d)
+  ROOT r = (f32[3], f32[3]) tuple(d, m)
+}
+"""

@@ -249,6 +249,59 @@ def taken_apart(x):
     return x
 
 
+def relaxed(level, dt, tau):
+    change = jnp.minimum(dt / tau, 20.0)
+    return level * jnp.exp(-change) + (1 - jnp.exp(-change)) * dt
+
+
+def gate(x, dt, alpha, beta):
+    tau = 1 / (alpha + beta)
+    return relaxed(x, dt, tau) + jnp.tanh(alpha * tau)
+
+
+def passed_on(x):
+    for dt in (x * 0.1, x * 0.2, x * 0.3):
+        x = gate(x, dt, jnp.sin(x), jnp.cos(x))
+    return x
+
+
+def joined(left, right):
+    a1, b1 = left
+    a2, b2 = right
+    return jnp.tanh(a2 * a1) - jnp.sin(a1), jnp.exp(a2) * b1 + b2 * jnp.tanh(b1)
+
+
+def given_pairs(x):
+    near = joined((x, x + 1), (x * 2, jnp.cos(x)))
+    far = joined((jnp.sin(x), near[0]), (x - 1, x))
+    return joined((far[1], x), (jnp.exp(x), x * near[1]))
+
+
+class Spring:
+    def __init__(self, stiffness, rest):
+        self.stiffness, self.rest = stiffness, rest
+
+    def force(self, place):
+        bend = jnp.tanh(place - self.rest)
+        return self.stiffness * bend * jnp.exp(-bend * bend)
+
+
+def of_objects(x):
+    total = x
+    for spring in (Spring(x * 2, x + 1), Spring(jnp.sin(x), x), Spring(x, jnp.exp(x))):
+        total = total + spring.force(total)
+    return total
+
+
+def filtered(x):
+    weights = jnp.cos(x)
+
+    def smooth(z):
+        return jnp.tanh(z * weights) + jnp.exp(weights - z) * jnp.sin(z)
+
+    return smooth(x) * smooth(x * 2) - smooth(jnp.exp(x))
+
+
 class Linear:
     def slope(self, steep, at):
         return jnp.tanh(steep * at) * jnp.exp(-at) + jnp.sin(at * steep) / (1 + jnp.cos(steep))
@@ -289,12 +342,16 @@ NAMES = {
     taken_apart: ("def velocity(point: Array, rate: Scalar)", "x, y, z = point"),
     told_apart_by_operator: ("* scale + offset", "def normalised(x: Array, scale: Scalar, offset: Scalar)"),
     told_apart_by_side: ("def turned(by: Array, x: Array, pull: Array)", "turned(x, x * 2, pull)"),
+    passed_on: ("def gate(x: Array, dt: Array, alpha: Array, beta: Array)",),
+    given_pairs: ("def joined(a1: Array, b1: Array, a2: Array, b2: Array)",),
+    of_objects: ("def force(rest: Array, stiffness: Array, place: Array)",),
+    filtered: ("def smooth(z: Array, weights: Array)",),
 }
 
 
 ARRAYS = (
     *(nested, called, descended, batched, methods_of_one_name, taken_apart, told_apart_by_operator),
-    told_apart_by_side,
+    *(told_apart_by_side, passed_on, given_pairs, of_objects, filtered),
 )
 
 

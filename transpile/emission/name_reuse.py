@@ -1,4 +1,5 @@
 """Fewer numbered names: after a function is written, names lose their numbers, or get lower ones, where possible.
+Where not, a value gets its next best name.
 
 While a function is written, equal names are kept apart if the writer does not know all their reads yet. The liveness of
 names in the finished statements, including branches, loops and closures, is known (:mod:`..python.liveness`).
@@ -6,12 +7,13 @@ names in the finished statements, including branches, loops and closures, is kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..array.node import Node
 from ..python.liveness import LiveNames
 from ..python.names import renamed, renamed_expression
 from .functions.context import Writing
+from .naming.identifiers import identifier
 from .naming.known_types import KnownType, agree
 
 
@@ -37,8 +39,26 @@ def reuse_names(writer: Writing) -> None:
         leaders = [base] if base in tracked - live.fixed else []
         members = [name for name in names if name not in live.fixed]
         new_names |= _renamed(leaders, members, live, parameters, types)
+    for names in families.values():
+        left = [name for name in names if name in tracked - new_names.keys() and name not in new_names.values()]
+        if parameters.isdisjoint(left) and live.fixed.isdisjoint(left):
+            new_names |= _other_names(writer, left)
     if new_names:
         _rename(writer, new_names)
+
+
+def _other_names(writer: Writing, numbered: Sequence[str]) -> dict[str, str]:
+    """Return other names for the numbered names of a family, if each stands for one value that has a free one."""
+    found: dict[str, str] = {}
+    for name in numbered:
+        words = [words for node, words in writer.wanted.others.items() if writer.texts.get(node) == name]
+        free = (word for word in map(identifier, *words) if writer.names.free(word) == word) if len(words) == 1 else ()
+        word = next((word for word in free if word not in found.values()), "")
+        if not word:
+            return {}
+        found[name] = word
+    writer.names.taken.update(found.values())
+    return found
 
 
 def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:

@@ -1,8 +1,9 @@
-"""What the parts of the values that loops carry are called in the traced function: ``state.position['mu']``.
+"""What the parts of the values that loops carry, and branches give, are called in the traced function:
+``state.position['mu']``.
 
-XLA's loops carry flat tuples. JAX knows the paths of their elements, but writes them nowhere into the program, so they
-are read from the jaxpr that it was lowered from. A loop of the program is that of the jaxpr with the same place and
-shapes.
+XLA's loops and conditionals have flat tuples. JAX knows the paths of their elements, but writes them nowhere into the
+program, so they are read from the jaxpr that it was lowered from. A loop of the program is that of the jaxpr with the
+same place and shapes.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from ..hlo.ir import HloModule, Instruction, StackFrame
 from ..hlo.shapes import ArrayShape, TupleShape
 from ..hlo.stack_frames import CallChains
 
-_BODIES = {"scan": "jaxpr", "while": "body_jaxpr"}  # the body among the parameters of a primitive
+# The body, or the branches, among the parameters of a primitive.
+_BODIES = {"cond": "branches", "scan": "jaxpr", "while": "body_jaxpr"}
 
 _Loop = tuple[tuple[str, ...], tuple[Any, ...]]  # paths, and the types of leading elements of the tuple in XLA's loop
 
 
 def loop_paths(jax: Any, module: HloModule, jaxpr: Any) -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of the leading elements of loops by the names of their instructions.
+    """Return the paths of the leading elements of loops and conditionals by the names of their instructions.
 
-    A path is empty if it is unknown; those of what a scan stacks begin with ``result``. ``jaxpr`` is the closed jaxpr
-    that the module was lowered from.
+    A path is empty if it is unknown; those of what a scan stacks or a branch gives begin with ``result``. ``jaxpr`` is
+    the closed jaxpr that the module was lowered from.
     """
-    loops = [instruction for instruction in module.instructions() if instruction.opcode == "while"]
+    loops = [instruction for instruction in module.instructions() if instruction.opcode in ("conditional", "while")]
     if not loops:
         return {}
     live, _ = jax.interpreters.partial_eval.dce_jaxpr(
@@ -37,7 +39,8 @@ def loop_paths(jax: Any, module: HloModule, jaxpr: Any) -> Mapping[str, tuple[st
     traced: dict[tuple[str, int], set[_Loop]] = {}
     for equation in _equations(live):
         place = next(filter(places.__contains__, map(_traced_place, _frames(equation))), None)
-        if place is not None and (found := _loop(equation)) is not None:
+        find = _branches if equation.primitive.name == "cond" else _loop
+        if place is not None and (found := find(equation)) is not None:
             traced.setdefault(place, set()).add(found)
     own = ((loop, chains.of(loop)) for loop in loops)
     alike = (
@@ -48,7 +51,7 @@ def loop_paths(jax: Any, module: HloModule, jaxpr: Any) -> Mapping[str, tuple[st
 
 def _alike(loop: Instruction, traced: set[_Loop]) -> set[tuple[str, ...]]:
     """Return the paths of those traced loops that carry arrays of the same types."""
-    elements = loop.shape.elements if isinstance(loop.shape, TupleShape) else ()
+    elements = loop.shape.elements if isinstance(loop.shape, TupleShape) else (loop.shape,)
     own = [(each.element_type.dtype, each.dimensions) for each in elements if isinstance(each, ArrayShape)]
     return {
         paths
@@ -58,7 +61,7 @@ def _alike(loop: Instruction, traced: set[_Loop]) -> set[tuple[str, ...]]:
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
-    """Yield the loops of a jaxpr and of those inside it."""
+    """Yield the loops and conditionals of a jaxpr and of those inside it."""
     waiting, seen = [jaxpr], set[int]()
     while waiting:
         own = waiting.pop()
@@ -90,6 +93,17 @@ def _loop(equation: Any) -> _Loop | None:
     counter = ("",) * is_scan
     paths = (*counter, *given[end - carried : end], *outputs)
     return paths, (*(None for _ in counter), *map(_type, equation.outvars))
+
+
+def _branches(equation: Any) -> _Loop | None:
+    """Return the paths and types of what branches of the author's give, or None if they differ or are unknown."""
+    infos = [branch.jaxpr.debug_info for branch in equation.params["branches"]]
+    paths = {info.result_paths for info in infos}
+    if len(paths) > 1 or not equation.outvars or any(info.arg_names is None for info in infos):
+        return None
+    (own,) = paths
+    is_known = isinstance(own, tuple) and len(own) == len(equation.outvars)
+    return (own, tuple(map(_type, equation.outvars))) if is_known else None
 
 
 def _changed_ranks(outside: Sequence[Any], inside: Sequence[Any]) -> int:

@@ -315,6 +315,10 @@ def numbered(parameter: Instruction, number: int) -> Instruction:
     return replace(parameter, attributes={**parameter.attributes, "parameter_number": number})
 
 
+def _has_place(instruction: Instruction) -> bool:
+    return instruction.metadata is not None and instruction.metadata.stack_frame_id > 0
+
+
 class InstructionUsers:
     """A cache of the users of instructions in the computations of one module."""
 
@@ -323,8 +327,10 @@ class InstructionUsers:
 
     def of(
         self, computation: Computation, value: Instruction, is_seen_through: Callable[[Instruction], bool]
-    ) -> Iterator[Instruction]:
-        """Yield the users of a value, through those that are seen through, and of parameters in place of calls."""
+    ) -> Iterator[tuple[Instruction, Instruction]]:
+        """Yield the users of a value, through those that are seen through, each with the operand that is the value
+        there; in place of calls and fusions, those of parameters if the instructions inside have places.
+        """
         waiting, seen = [(computation, value)], {value}
         while waiting:
             around, current = waiting.pop()
@@ -332,12 +338,12 @@ class InstructionUsers:
                 if user in seen:
                     continue
                 seen.add(user)
-                if user.opcode in ("call", "fusion"):
-                    (called,) = user.called
+                called = user.called[0] if user.opcode in ("call", "fusion") else None
+                if called is not None and (any(map(_has_place, called.instructions)) or not _has_place(user)):
                     given = enumerate(user.operands)
                     waiting += [(called, called.parameters[k]) for k, operand in given if operand is current]
                     continue
-                yield user
+                yield current, user
                 if is_seen_through(user):
                     waiting.append((around, user))
 

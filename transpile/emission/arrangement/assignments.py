@@ -9,12 +9,12 @@ from ...walks import reached
 
 Pair = tuple[str, str]  # a name, and the text of its new value
 
-_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"""(?<![.\w"'])[^\W\d]\w*""")  # no attribute, and no key of a dict
 
 
 def mentions(text: str, names: Container[str]) -> bool:
-    """Return whether a text contains one of the names as a word."""
-    return any(word in names for word in _WORD.findall(text))
+    """Return whether a text reads one of the names."""
+    return any(name in names for name in _NAME.findall(text))
 
 
 def one_after_another(pairs: Sequence[Pair]) -> list[list[Pair]]:

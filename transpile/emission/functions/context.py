@@ -44,6 +44,7 @@ class Wanted(Protocol):
 
     is_explained: bool
     all_hints: dict[Node, list[tuple[str, str]]]
+    others: dict[Node, list[str]]
 
     @property
     def gradients(self) -> Mapping[Node, Node]: ...

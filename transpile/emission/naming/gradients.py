@@ -65,7 +65,7 @@ class ArgumentGradients:
         if computation not in self._known:
             found: _Readers = {}
             for parameter in computation.parameters:
-                for reader in self._users.of(computation, parameter, _is_seen_through):
+                for _, reader in self._users.of(computation, parameter, _is_seen_through):
                     if not is_gradient(reader) and (place := _place(reader)) is not None:
                         found.setdefault(place, set()).add(parameter.attributes["parameter_number"])
             self._known[computation] = found

@@ -28,6 +28,15 @@ _COUNT, _FIRST = "count", "is_first"  # names of carries that count iterations o
 _ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # uninformative words
 _NUMBER = re.compile(r"_\d+$")
 _END = re.compile(r"^.*_\d+_(?=[a-zA-Z])")  # the name of a leaf up to its last position in a sequence
+_WEAK = frozenset(
+    (
+        "the author's keyword or call",
+        "the function that it leaves",
+        "the function that it is in",
+        "the expression that it is a step of",
+        "the statement that it is a step of",
+    )
+)  # hints
 EXPLAINED = "names"  # the key of the explanation for observers of an emission
 
 
@@ -46,6 +55,7 @@ class WantedNames:
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
         self.is_explained = False
         self.all_hints: dict[Node, list[tuple[str, str]]] = {}  # for explanations: all hints for each value
+        self.others: dict[Node, list[str]] = {}  # other names of values whose best name another value has
         self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
     def of(self, node: Node) -> str:
@@ -53,12 +63,15 @@ class WantedNames:
         value = _Value(self, node)
         if self.is_explained:
             self.all_hints[node] = self._all_of(value)
-        words = (word for hint in HINTS if (word := hint.of(self, value)))
-        first = next(words, "")
-        if not is_empty_word(first) or self._is_free(node, first):
+        words = ((hint.is_strong, word) for hint in HINTS if (word := hint.of(self, value)))
+        is_strong, first = next(words, (False, ""))
+        if self._is_free(node, first):
             return first
-        telling = (word for word in words if not is_empty_word(word) and word not in operation_words())
-        return next((word for word in telling if self._is_free(node, word)), first)
+        is_weak = is_empty_word(first) or not is_strong
+        telling = [word for strong, word in words if (strong or is_weak) and not is_empty_word(word)]
+        self.others[node] = [word for word in telling if word not in operation_words()]
+        free = (word for word in self.others[node] if is_empty_word(first) and self._is_free(node, word))
+        return next(free, first)
 
     def _is_free(self, node: Node, word: str) -> bool:
         """Return whether a value would get a name without a number."""
@@ -200,6 +213,17 @@ class WantedNames:
         if node.opcode == "item" and node.operands[0].opcode == "conditional":
             return self._in_branches(node.operands[0].parameters["branches"], node.parameters["index"])
         return None
+
+    def of_path(self, node: Node) -> str:
+        """Return the name of a result of branches by its path in what they give in the traced function."""
+        names, made = self.writer.source_names, self.writer.graph.results.get(node, ())
+        origin = self.writer.graph.origins.get(node.operands[0]) if node.opcode == "item" else None
+        if origin is None or origin.opcode != "conditional" or not (paths := names.loop_paths.get(origin.name, ())):
+            return ""
+        words = names.functions.traced(origin, paths, self.writer.plan.user_names.values())
+        places = (each["index"] for each in made if each.opcode == "get-tuple-element" and each.operands == (origin,))
+        word = words.get(next(places, 0 if len(paths) == 1 else -1), "")
+        return "" if is_empty_word(word) else word
 
     def _suggested(self, node: Node) -> str | None:
         """Return the name that the source suggests for a value, or that of a function that it leaves or is in."""
@@ -501,6 +525,11 @@ class Hint:
     source: str
     of: Callable[[WantedNames, _Value], str | None]
 
+    @property
+    def is_strong(self) -> bool:
+        """Whether the name is of the value itself, not of what it is a part of."""
+        return self.source not in _WEAK
+
 
 def _gradient_of_argument(names: WantedNames, value: _Value) -> str:
     argument = names.gradients.get(value.node)
@@ -537,13 +566,14 @@ def _author(names: WantedNames, value: _Value) -> str:
     return own
 
 
-# The first hint that applies names the value.
+# The first hint that applies names the value, unless others keep that name and a later hint is as telling.
 HINTS = (
     Hint("the argument that it is the gradient of", _gradient_of_argument),
     Hint("the value that it is the gradient of", _gradient_of_value),
     Hint("the carry of a loop", _carried),
     Hint("the carry that it has in all rounds of a loop", lambda names, value: names.of_states(value.node)),
     Hint("the author's name of what alone is made of it, in place", lambda names, value: names.as_changed(value.node)),
+    Hint("its path in what branches give", lambda names, value: names.of_path(value.node)),
     Hint("the author's name", _author),
     Hint("the row that a step is given", lambda names, value: names.of_row(value.node)),
     Hint("the argument that it updates, or its place in the results", lambda names, value: value.updated),

@@ -11,16 +11,18 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
 from ...hlo.stack_frames import CallChains
-from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
+from .source_reads import MOST_FILES, NO_VALUES, OPERATORS, SEEN_THROUGH
 
 # For each function that makes a loop: the argument with its step, the index of the step's carried parameter, and the
 # number of counters that JAX may carry before it; the stacked outputs of a scan come after it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
+
+_OBJECTS = ("self", "cls")
 
 Way = tuple[str, ...]  # a parameter, then keys: ("state", "position", "mu")
 
@@ -40,15 +42,16 @@ _OF_JAX = {
 class _File:
     """The parts of a source file that give names.
 
-    For places: the names that are read there (``expressions``), the names on both sides of an operator by its opcode
-    (``operations``), the target that its value is unpacked into (``unpacked``), and the loop that is made
-    there (``loops``). ``definitions`` has the functions by their names, ``scopes`` the function or class that each is
-    defined in.
+    For places: what is read there (``expressions``), what is read on both sides of an operator by its opcode
+    (``operations``), the calls by the function's name (``calls``), the target that its value is unpacked into
+    (``unpacked``), and the loop that is made there (``loops``). ``definitions`` has the functions by their names,
+    ``scopes`` the function or class that each is defined in.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
-    expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
-    operations: dict[tuple[str, int, int, str], tuple[set[str], set[str]]] = field(default_factory=dict)
+    expressions: dict[tuple[str, int, int], set[Way]] = field(default_factory=dict)
+    operations: dict[tuple[str, int, int, str], tuple[set[Way], set[Way]]] = field(default_factory=dict)
+    calls: dict[tuple[str, int, int, str], ast.Call] = field(default_factory=dict)
     unpacked: dict[tuple[str, int, int], ast.Tuple] = field(default_factory=dict)
     loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
     scopes: dict[ast.FunctionDef, ast.AST] = field(default_factory=dict)
@@ -56,8 +59,10 @@ class _File:
 
 @lru_cache(MOST_FILES)
 def _read(file_name: str, tree: ast.Module) -> _File:
-    file = _File()
+    file, inner = _File(), set[ast.AST]()  # the parts of names with attributes and keys
     for node, scope in _with_scopes(tree):
+        inner.update([node.value] if isinstance(node, ast.Attribute | ast.Subscript) else ())
+        inner.update([node.func] if isinstance(node, ast.Call) else ())
         if isinstance(node, ast.FunctionDef):
             file.definitions.setdefault((file_name, node.name), []).append(node)
             file.scopes[node] = scope
@@ -65,14 +70,16 @@ def _read(file_name: str, tree: ast.Module) -> _File:
             target = node.targets[0]
             file.unpacked[file_name, node.value.lineno, node.value.col_offset] = target
             read = file.expressions.setdefault((file_name, target.lineno, target.col_offset), set())
-            read.update(_names_read(node.value))
-        elif isinstance(node, ast.expr):
+            read.update(_ways_read(node.value))
+        elif isinstance(node, ast.expr) and not (node in inner and _way(node)) and not _is_target(node):
             place = (file_name, node.lineno, node.col_offset)
-            file.expressions.setdefault(place, set()).update(_names_read(node))
-            if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
-                file.loops[place] = made, node
+            file.expressions.setdefault(place, set()).update(_ways_read(node))
+            if isinstance(node, ast.Call):
+                file.calls[*place, (made := _last_name(node.func))] = node
+                if made in _LOOPS:
+                    file.loops[place] = made, node
             if isinstance(node, ast.BinOp) and (opcode := OPERATORS.get(type(node.op))) is not None:
-                file.operations[*place, opcode] = _names_read(node.left), _names_read(node.right)
+                file.operations[*place, opcode] = _ways_read(node.left), _ways_read(node.right)
     return file
 
 
@@ -96,57 +103,77 @@ class SourceFunctions:
         self.definitions = {key: found for file in files for key, found in file.definitions.items()}
         self.expressions = {key: found for file in files for key, found in file.expressions.items()}
         self.operations = {key: found for file in files for key, found in file.operations.items()}
+        self.calls = {key: found for file in files for key, found in file.calls.items()}
         self.unpacked = {key: found for file in files for key, found in file.unpacked.items()}
         self.loops = {key: found for file in files for key, found in file.loops.items()}
+        self._scope_of = {key: found for file in files for key, found in file.scopes.items()}
         self._scopes = {file_name: (tree, _read(file_name, tree).scopes) for file_name, tree in trees.items()}
 
     # -- parameters
 
     def parameters(self, computation: Computation, name: str) -> list[str | None]:
         """Return the author's name for each parameter of a function, or None if its uses are ambiguous."""
-        instructions, wanted = computation.parameters, self._arguments_of(name, computation)
-        if not wanted:
+        instructions, definition = computation.parameters, self._definition(name, computation)
+        if definition is None:
             own_of_jax = _OF_JAX.get(name, ())
             return [*own_of_jax] if len(own_of_jax) == len(instructions) else [None] * len(instructions)
-        possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
-        found = [own in names for own, names in zip(wanted, possible, strict=False)]
-        fits = len(wanted) == len(possible) and all(
-            is_read or not names for is_read, names in zip(found, possible, strict=True)
-        )
-        if fits and 2 * sum(found) >= len(found):  # else the values may be others, in an order of their own
-            return _telling(wanted)
-        chosen = _only_choices(possible)
-        left = [name for name in wanted if name not in chosen]
-        if len(wanted) == len(instructions) and len(left) == 1:
-            chosen[chosen.index(None)] = left[0]
-        return _telling(chosen)
+        ways = self._ways(computation, definition)
+        names = [None if way is None else _aliases(definition).get(way, way[-1]) for way in ways]
+        many = {each for each, count in Counter(names).items() if count > 1}
+        whole = ["_".join(way[way[0] in _OBJECTS :]) if way is not None else None for way in ways]
+        return _telling([own if each in many else each for each, own in zip(names, whole, strict=True)])
 
-    def order(self, computation: Computation, name: str) -> list[int]:
-        """Return for each parameter of a function the index of the author's parameter that it is, or is a part of.
+    def order(self, computation: Computation, name: str) -> list[tuple[int, Way]]:
+        """Return for each parameter of a function the place of the author's parameter that it is, or is a part of.
 
         Parameters that the function closes over come after these.
         """
-        wanted = self._arguments_of(name, computation)
-        chosen = self.parameters(computation, name)
-        possible = (self._possible(computation, p, name, set(wanted)) for p in computation.parameters)
-        alone = (own or (min(names) if len(names) == 1 else "") for own, names in zip(chosen, possible, strict=True))
-        return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
+        definition = self._definition(name, computation)
+        ways = [None] * len(computation.parameters) if definition is None else self._ways(computation, definition)
+        wanted = [] if definition is None else _arguments(definition)
+        known = [way for way in ways if way is not None and way[0] in wanted]
+        return [
+            (wanted.index(way[0]), tuple(key for key in way[1:2] if key.isdigit()))
+            if way in known
+            else (len(wanted), ())
+            for way in ways
+        ]
 
-    def _arguments_of(self, name: str, computation: Computation) -> list[str]:
-        """Return the parameters of the function of a name that all instructions of a computation come from; none if
-        there are several.
+    def _ways(self, computation: Computation, definition: ast.FunctionDef) -> list[Way | None]:
+        """Return for each parameter of a computation the author's parameter, or the part of one, that it is.
+
+        None if its uses are ambiguous.
         """
+        wanted = _arguments(definition)
+        possible = [self._possible(computation, each, definition) for each in computation.parameters]
+        own_ways = [[way for way in ways if way[0] == own] for own, ways in zip(wanted, possible, strict=False)]
+        found = [len(ways) > 0 for ways in own_ways]
+        fits = len(wanted) == len(possible) and all(
+            is_read or not ways for is_read, ways in zip(found, possible, strict=True)
+        )
+        if fits and 2 * sum(found) >= len(found):  # else the values may be others, in an order of their own
+            return [ways[0] if len(ways) == 1 else (own,) for own, ways in zip(wanted, own_ways, strict=True)]
+        chosen = _only_choices(possible)
+        left = [name for name in wanted if all(way is None or way[0] != name for way in chosen)]
+        if len(wanted) == len(possible) and len(left) == 1 and None in chosen:
+            place = chosen.index(None)
+            is_other = possible[place] and all(way[0] != left[0] for way in possible[place])
+            chosen[place] = None if is_other else (left[0],)
+        return chosen
+
+    def _definition(self, name: str, computation: Computation) -> ast.FunctionDef | None:
+        """Return the function of a name that all instructions of a computation come from; None if there are several."""
         named = [each for (_, own), found in self.definitions.items() if own == name for each in found]
         if len(named) > 1:
             lines = {place for each in computation.instructions for place in self._lines_in(each, name)}
             named = [each for file_name, line in lines for each in self._around(file_name, name, line)]
-        return _arguments(named[0]) if len(set(named)) == 1 else []
+        return named[0] if len(set(named)) == 1 else None
 
     def _lines_in(self, instruction: Instruction, name: str) -> Iterator[tuple[str, int]]:
         """Yield file and line of the frames in functions of a name around an instruction."""
         for frame_id in self.chains.of(instruction):
             frame = self.chains.frames[frame_id - 1]
-            if frame.function_name.rsplit(".", 1)[-1] == name:
+            if _own_name(frame) == name:
                 yield frame.file_name, frame.line
 
     def _around(self, file_name: str, name: str, line: int) -> Iterator[ast.FunctionDef]:
@@ -155,40 +182,70 @@ class SourceFunctions:
             if definition.lineno <= line <= (definition.end_lineno or line):
                 yield definition
 
-    def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
-        """Return the author's parameters that all expressions read which use a parameter."""
-        read = list(self._read(computation, parameter, name, wanted))
-        return set.intersection(*read) if read else set()
+    def _possible(self, computation: Computation, value: Instruction, definition: ast.FunctionDef) -> set[Way]:
+        """Return the author's parameters, or parts of these, that all expressions read which use a value."""
+        parts = {name: way for way, name in _aliases(definition).items()}
+        wanted = {*_arguments(definition), *self._closed_over(definition)}
+        read = [
+            {(*parts.get(name, (name,)), *keys) for name, *keys in ways}
+            for ways in self._read(computation, value, definition.name)
+        ]
+        whole = [{way[:1] for way in ways} for ways in read]
+        found = set.intersection(*read) or set.intersection(*whole) if read else set[Way]()
+        found = {way for way in found if way[0] in wanted}
+        of_one = {way[0] for way in found} if not any(way[-1].isdigit() for way in found) else ()
+        return {way[:1] for way in found} if len(found) > len(of_one) == 1 else found
 
-    def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
-        """Yield the ``wanted`` names that each expression of a function reads which uses a value.
+    def _closed_over(self, definition: ast.FunctionDef) -> Iterator[str]:
+        """Yield the variables of the functions around a function."""
+        around = self._scope_of.get(definition)
+        while isinstance(around, ast.FunctionDef):
+            inside = [each for each, scope in self._scope_of.items() if scope is around]
+            yield from {*_arguments(around), *_stored(around)} - {name for each in inside for name in _stored(each)}
+            around = self._scope_of.get(around)
 
-        For an operator, these are the names on the side of the value.
+    def _read(self, computation: Computation, value: Instruction, name: str) -> Iterator[set[Way]]:
+        """Yield what each expression of a function reads which uses a value.
+
+        For an operator, this is what is on the side of the value.
         """
-        own = {value}  # and its reshapes and broadcasts
-        for user in self.users.of(computation, value, _is_seen_through):
-            if _is_seen_through(user):
-                own.add(user)
-                continue
-            for frame_id in self.chains.of(user):
-                frame = self.chains.frames[frame_id - 1]
-                if frame.function_name.rsplit(".", 1)[-1] == name:
-                    place = frame.place
-                    sides = self.operations.get((*place, user.opcode))
-                    read = [names for names, given in zip(sides or (), user.operands, strict=False) if given in own]
-                    names = read[0] if len(read) == 1 else self.expressions.get(place, set())
-                    yield names & wanted
+        for operand, user in self.users.of(computation, value, _is_seen_through):
+            if not _is_seen_through(user):
+                frames = [self.chains.frames[frame_id - 1] for frame_id in self.chains.of(user)]
+                for k, frame in enumerate(frames):
+                    if _own_name(frame) == name:
+                        yield self._read_by(frames[k:], operand, user)
+
+    def _read_by(self, frames: Sequence[StackFrame], operand: Instruction, user: Instruction) -> set[Way]:
+        """Return what the expression of the first of ``frames`` reads for an operand of an instruction of the last.
+
+        What a function called there reads by its parameters is what the call gives for these.
+        """
+        read: set[Way] | None = None
+        for k in reversed(range(len(frames))):
+            place = frames[k].place
+            if k == len(frames) - 1:
+                sides = self.operations.get((*place, user.opcode)) or ()
+                own = [ways for ways, given in zip(sides, user.operands, strict=False) if given is operand]
+                read = own[0] if len(own) == 1 else None
+            else:
+                inner = next(self._around(frames[k + 1].file_name, _own_name(frames[k + 1]), frames[k + 1].line), None)
+                call = self.calls.get((*place, _own_name(frames[k + 1])))
+                read = _passed(call, inner, read) if read and call is not None and inner is not None else None
+            read = read or self.expressions.get(place, set())
+        return read or set()
 
     # -- loops
 
     def traced(self, loop: Instruction, paths: Sequence[str], taken: Collection[str]) -> dict[int, str]:
-        """Return names for elements of a loop's carried tuple after their ``paths`` in the author's step.
+        """Return names for elements of the tuple that a loop carries, or branches give, after their ``paths`` in the
+        author's functions.
 
         Numbers in paths are the names that the step, or the line with the call, unpacks its values into. These stand
         before a key whose name is ``taken`` by other values: ``cache_key``.
         """
         known = self._step_in_call(loop)
-        definition = known[0] if known is not None else self._step(loop)
+        definition = known[0] if known is not None else self._step(loop) if loop.opcode == "while" else None
         chain = self.chains.of(loop)
         target = self.unpacked.get(self.chains.frames[chain[-1] - 1].place) if chain else None
         unpacked = {**_unpacked_in(definition), **_places_in(target, ("result",))}
@@ -245,7 +302,7 @@ class SourceFunctions:
         for value in body.instructions:
             name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
             if name is not None and value.operands == tuple(body.parameters):
-                read = set[str]().union(*self._read(body, value, step.name, known))
+                read = {way[0] for ways in self._read(body, value, step.name) for way in ways} & known
                 if read and name not in read:
                     return False
         return True
@@ -272,7 +329,7 @@ class SourceFunctions:
         found: list[int] = []
         for index, following in enumerate(body.root.operands[1:], 1):
             value = own.get(index)
-            readers = [] if value is None else [*self.users.of(body, value, lambda _: False)]
+            readers = [] if value is None else [user for _, user in self.users.of(body, value, lambda _: False)]
             if _is_row_update(following) or any(each.opcode == "dynamic-slice" for each in readers):
                 break  # stacked outputs, or rows of what was saved
             if not self._is_added_up(body, readers, following):
@@ -285,7 +342,7 @@ class SourceFunctions:
         call = following if following.opcode == "call" else following.operands[0]
         inside = body if made is following else call["to_apply"]
         while len(readers) == 1 and readers[0].opcode == "add":
-            readers = [*self.users.of(inside, readers[0], lambda _: False)]
+            readers = [user for _, user in self.users.of(inside, readers[0], lambda _: False)]
             if readers and all(each.opcode == "tuple" for each in readers):
                 return made.opcode == "add"
         return False
@@ -473,19 +530,19 @@ def _is_seen_through(user: Instruction) -> bool:
     return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
 
 
-def _only_choices(possible: list[set[str]]) -> list[str | None]:
-    """Return for each parameter the name that is possible for it alone, by elimination, or None."""
-    chosen: list[str | None] = [None] * len(possible)
-    left = [set(names) for names in possible]
+def _only_choices(possible: list[set[Way]]) -> list[Way | None]:
+    """Return for each parameter what is possible for it alone, by elimination, or None."""
+    chosen: list[Way | None] = [None] * len(possible)
+    left = [set(ways) for ways in possible]
     while True:
-        single = next((k for k, names in enumerate(left) if len(names) == 1 and chosen[k] is None), None)
+        single = next((k for k, ways in enumerate(left) if len(ways) == 1 and chosen[k] is None), None)
         if single is None:
             return chosen
-        (name,) = left[single]
-        chosen[single] = name
-        for k, names in enumerate(left):
+        (way,) = left[single]
+        chosen[single] = way
+        for k, ways in enumerate(left):
             if k != single:
-                names.discard(name)
+                ways.discard(way)
 
 
 def _last_name(function: ast.expr) -> str:
@@ -495,6 +552,79 @@ def _last_name(function: ast.expr) -> str:
 
 def _names_read(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _ways_read(node: ast.AST) -> set[Way]:
+    """Return the names that an expression reads, each with the attributes and keys that it reads of them."""
+    found = set[Way]()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        way = _way(part.func.value if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) else part)
+        found |= {way} if way else set()
+        waiting += [] if way and not isinstance(part, ast.Call) else ast.iter_child_nodes(part)
+        if isinstance(part, ast.Call) and (way or isinstance(part.func, ast.Name)):
+            waiting.remove(part.func)
+    return found
+
+
+def _is_target(node: ast.expr) -> bool:
+    """Return whether a name, or what is unpacked into, is assigned, not read."""
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def _way(expression: ast.AST) -> Way:
+    """Return ``("state", "position")`` for ``state.position``; empty for what is no name with attributes and keys."""
+    match expression:
+        case ast.Name(name):
+            return (name,)
+        case ast.Attribute(value, key) if key in NO_VALUES:
+            return _way(value)
+        case ast.Attribute(value, key) | ast.Subscript(value, ast.Constant(str(key))):
+            way = _way(value)
+            return (*way, key) if way else ()
+    return ()
+
+
+def _passed(call: ast.Call, definition: ast.FunctionDef, read: set[Way]) -> set[Way] | None:
+    """Return what a call gives for the parameters that are ``read`` in its function; None for other values of it."""
+    names = _arguments(definition)
+    is_method = names[:1] == ["self"] and isinstance(call.func, ast.Attribute)
+    given = dict(zip(names[is_method:], call.args, strict=False)) | {each.arg: each.value for each in call.keywords}
+    if is_method and isinstance(call.func, ast.Attribute):
+        given["self"] = call.func.value
+    own, found = _stored(definition), set[Way]()
+    for way in read:
+        if way[0] in own or any(isinstance(each, ast.Starred) for each in call.args):
+            return None
+        if way[0] in given:
+            whole = _way(given[way[0]])
+            found |= {(*whole, *way[1:])} if whole else _ways_read(given[way[0]])
+    return found
+
+
+@cache
+def _stored(definition: ast.FunctionDef) -> Counter[str]:
+    """Return how often a function assigns each of its variables."""
+    names = (each for each in ast.walk(definition) if isinstance(each, ast.Name))
+    return Counter(each.id for each in names if isinstance(each.ctx, ast.Store))
+
+
+@cache
+def _aliases(definition: ast.FunctionDef) -> dict[Way, str]:
+    """Return the names that a function has for parts of its parameters and that it assigns once, by the parts."""
+    parts, stored = _unpacked_in(definition), _stored(definition)
+    for statement in ast.walk(definition):
+        match statement:
+            case ast.Assign([ast.Name(name)], value) if len(way := _way(value)) > 1:
+                parts[way] = name
+    wanted = _arguments(definition)
+    return {way: name for way, name in parts.items() if stored[name] == 1 and way[0] in wanted}
+
+
+def _own_name(frame: StackFrame) -> str:
+    """Return the name of a frame's function without those around it."""
+    return frame.function_name.rsplit(".", 1)[-1]
 
 
 def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
@@ -580,4 +710,4 @@ def _flat(target: ast.expr) -> Iterator[ast.expr]:
 
 def _telling(names: Sequence[str | None]) -> list[str | None]:
     """Return the names without those of a method's object, ``self`` and ``cls``."""
-    return [None if name in ("self", "cls") else name for name in names]
+    return [None if name in _OBJECTS else name for name in names]
