@@ -292,10 +292,10 @@ AUTHORS = {
         """,
         "    y_over_scale = y / scale\n",
     ),
-    "a word that says something does not": (
+    "a word that says something does so, too": (
         GIVEN.replace("y = y", "tau = tau").replace("(y, scale)", "(tau, scale)").replace("(y)", "(tau)"),
         GIVEN_TEXT.replace("y =", "tau =").replace("(y,", "(tau,").replace(", y)", ", tau)").replace("3:8", "3:10"),
-        "    tau_2 = tau / scale\n",
+        "    tau_over_scale = tau / scale\n",
     ),
     "the name of a tree is that of none of its leaves": (
         "def play(p, x):\n    state = step(p, x)\n    return state\n",
