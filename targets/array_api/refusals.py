@@ -140,7 +140,9 @@ RULES: dict[str, Rule] = {
     **lacks("view", "the standard cannot look at the bits of another type"),
     "library": _called_by_name,
     # leaves and structure
-    **supports("parameter literal integer item arange range tri eye tril triu roll array full zeros ones empty copy"),
+    **supports(
+        "parameter literal integer as_int item arange range tri eye tril triu roll array full zeros ones empty copy"
+    ),
     **supports("axis_size expand transpose reshape broadcast_to concatenate stack call getitem setitem"),
     "diagonal": _diagonal,
     **supports("take take_along_axis"),

@@ -90,6 +90,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("concatenate", "stack"), _joined),
     **lacks("fft", PLAN),
     **lacks("infeed outfeed to_host from_host collective send recv replica-id partition-id", HOST),
+    **lacks("as_int", WAIT),
     "loop": lambda node: WAIT if node.parameters["loop"].counter is None else None,
     "conditional": lambda node: None if is_known_on_host(node.operands[0]) else WAIT,
 }

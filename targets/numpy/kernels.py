@@ -244,7 +244,7 @@ _IN_LOOPS = frozenset(
     "parameter item literal integer scalar retype getitem setitem transpose expand reshape copy empty full zeros "
     "ones arange eye".split()
 )
-_OF_COUNTERS = frozenset("add subtract multiply divide remainder maximum minimum select".split())
+_OF_COUNTERS = frozenset("as_int add subtract multiply divide remainder maximum minimum select".split())
 
 
 def compiles(node: Node) -> bool:

@@ -199,7 +199,16 @@ def put_at(
     """
     result = x.copy()
     indices = index if isinstance(index, tuple) else (index,)
-    scatter_into(result, indices, values, combine, from_end=True)
+    if combine is None or not x.ndim == len(indices) == indices[0].ndim:
+        scatter_into(result, indices, values, combine, from_end=True)
+        return result
+    try:
+        combine.at(result, indices[0], values)
+    except IndexError:  # some are outside
+        result, places, n = x.copy(), indices[0], len(x)
+        inside = (places >= -n) & (places < n)
+        kept = np.broadcast_to(values, places.shape)[inside]
+        combine.at(result, places[inside], kept)
     return result
 
 

@@ -94,7 +94,7 @@ CASES = {
     "halves": (halves, "in range(i // 2, i - i % 2):"),
     "never": (never, "return x"),
     "beyond": (beyond, "in range(i, max(i + 2, 4)):"),
-    "wraps": (wraps, "while"),
+    "wraps": (wraps, "in range(i, number):"),
     "down to the larger": (down_to_the_larger, "in range(i, max(i - 2, 0) - 1, -1):"),
     "above": (above, "in range(i + 1, 5):"),
     "below": (below, "in range(i):"),
@@ -126,10 +126,48 @@ def test_ranges_between_other_counters(name):
     np.testing.assert_array_equal(on_dask(text, [X], uneven)[0], expected)
 
 
-def test_a_bound_that_no_counter_says():
-    """A bound that the program is given may be anything."""
-    text = hlo(lambda x, n: lax.fori_loop(0, n, lambda i, x: x.at[i].add(1), x), X, np.int32(2))
-    assert "while" in main(text)
+def of_data(use, *, last=False):
+    """Call ``use(i, s, x)`` for each i from ``n[0]`` to ``n[1]``, or until and with it."""
+
+    def whole(n, x):
+        def is_on(s):
+            return s[0] <= n[1] if last else s[0] < n[1]
+
+        return lax.while_loop(is_on, lambda s: (s[0] + n.dtype.type(1), *use(*s)), (n[0], jnp.float32(0), x))
+
+    return whole
+
+
+gathers = of_data(lambda i, s, x: (s + x[i, 0], x))
+scatters = of_data(lambda i, s, x: (s, x.at[i].add(i)))
+both = of_data(lambda i, s, x: (s + x[i, 1], x.at[i, 1].set(s)))
+until = of_data(lambda i, s, x: (s + x[i, 0], x), last=True)
+PAIRS = [(0, 3), (2, 2), (4, 1), (-9, 9), (-7, -2)]
+
+GIVEN = {  # with a number that is no place; the last is a near miss: its counter may wrap around
+    "gathers": (gathers, "in range(int(n[0]), int(n[1])):", "x[min(max(i, -5), 4), 0]"),
+    "scatters": (scatters, "in range(int(n[0]), int(n[1])):", "if -5 <= i < 5:"),
+    "both": (both, "in range(int(n[0]), int(n[1])):", "if -5 <= i < 5:"),
+    "until": (until, "while total <= n[1]:", "x[min(max(int(total), -5), 4), 0]"),
+}
+
+
+@pytest.mark.parametrize("kind", (np.int8, np.int32, np.uint8))
+@pytest.mark.parametrize("name", GIVEN)
+def test_ranges_that_data_give(name, kind):
+    """An empty range, one below the array, over its end, and to the limits of its type."""
+    function, *lines = GIVEN[name]
+    text = hlo(function, np.zeros(2, kind), X).replace("Arg_0.1", "n").replace("Arg_1.1", "x")
+    assert kind is not np.int32 or all(line in main(text) for line in lines), main(text)
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max - (name == "until")
+    mains = [emit(text, style=style).load().main for style in ("readable", "fast")]
+    for pair in [*PAIRS, (low, low + 2), (high - 2, high)]:
+        n = np.array(np.clip(pair, low, high), kind)
+        expected = jax.jit(function)(n, X)
+        for found in [run(n, X.copy()) for run in mains] + [on_device(text, [n, X]), on_dask(text, [n, X], uneven)]:
+            for own, same in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(own, np.asarray(same))
+                assert np.asarray(own).dtype == same.dtype
 
 
 def test_places_of_the_largest_are_bounded_where_their_type_reaches():

@@ -84,3 +84,47 @@ def test_kernels_write_where_their_results_belong(name):
     step, wanted = WRITTEN[name]
     source = as_in_xla(rounds(step), X, tolerance=1e-5).source
     assert wanted in source
+
+
+def inner(step, then, *more):
+    """For each i, change a vector (and ``more``) at data's places in a loop of its own, ``then`` once after that."""
+
+    def whole(x):
+        def row(i, state):
+            x, *others = state
+            y = lax.fori_loop(0, i, lambda k, y: step(y, k, i, jnp.asarray(ORDER)), x)
+            return then(y, i, x, *others)
+
+        return lax.fori_loop(0, 8, row, (x[0], *(make(x) for make in more)))
+
+    return whole
+
+
+def swapped(y, k, i, order):
+    return y.at[order[k] - 4].add(y[i])
+
+
+AFTER = {
+    "the array of its round": (inner(swapped, lambda y, i, x: (y.at[jnp.argmax(y)].set(0.5),)), True),
+    # near misses
+    "the old one is read later": (inner(swapped, lambda y, i, x: (y.at[jnp.argmax(y)].set(0.5) + x,)), False),
+    "another carry gets it": (
+        inner(swapped, lambda y, i, x, z: (z, y.at[jnp.argmax(y)].set(0.5)), lambda x: x[1]),
+        False,
+    ),
+    "both carries get it": (
+        inner(swapped, lambda y, i, x, z: ((w := y.at[jnp.argmax(y)].set(z[0])), w * 0.5), lambda x: x[1]),
+        True,
+    ),
+    "the changed one is read later": (
+        inner(swapped, lambda y, i, x: (jnp.where(y.at[jnp.argmax(y)].set(0.5).sum() > 1, y, -y),)),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_an_array_that_an_inner_loop_changed_is_changed_on(name):
+    function, is_changed = AFTER[name]
+    rounds_of = as_in_xla(function, X, style="fast").source.split("def main")[0].split("for i in range(8):")[1]
+    assert (".copy()" not in rounds_of) == is_changed

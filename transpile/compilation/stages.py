@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
+from ..array.live import live_nodes
 from ..array.program import Program
 from ..array.support import Support
 from ..array.verifier import Verifier
@@ -32,6 +33,7 @@ from ..passes.loops.chosen_updates import chosen_updates
 from ..passes.loops.guarded_places import guarded_places
 from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
+from ..passes.loops.own_arrays import own_arrays
 from ..passes.loops.python_integers import python_integers
 from ..passes.loops.whole_rows import whole_rows
 from ..passes.outlining.by_call_stack import Originals, outlining
@@ -328,6 +330,9 @@ def _fuse(draft: Draft) -> None:
         inline_joinable(draft.program, kernels.joins)
         call_nothing_in_loops(draft.program, kernels)
     fuse(functions, kernels, draft.options.threads or "1")
+    for function in functions:
+        if any(node.parameters["loop"].is_compiled for node in live_nodes(function).of(("loop",))):
+            own_arrays(function, draft.support)  # with what scatters have become there
     if verifies(draft):
         for function in functions:
             verify_kernels(function)

@@ -78,7 +78,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if made.work[node] > 0 and _crosses_a_loop(node, readers):
         return True
     if node.is_python_int and node not in made.numbers:
-        return False
+        return node.opcode in ("maximum", "minimum") and len(users) > 1
     if any(map(_is_inline, readers)):
         return not (node.opcode == "scalar" or _is_row(node, made))
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:

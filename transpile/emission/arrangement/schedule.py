@@ -177,12 +177,18 @@ def _may_be_overwritten(takeover: Takeover, body: Body) -> bool:
     otherwise, such as transposed, where the next value of its own carry is written over it.
     """
     is_seen_otherwise = any(map(is_view, reached([takeover.taker], _changed_to)))
+    begun = set(reached([takeover.array], _begun_with))
     for following, carry in body.in_place.items():
         is_changed = takeover.taker in reached([following], _changed_to)
         is_own = carry.parameter is takeover.array
-        if (is_own and is_seen_otherwise and not is_changed) or (not is_own and is_changed):
+        if (is_own and is_seen_otherwise and not is_changed) or (carry.parameter not in begun and is_changed):
             return True
     return False
+
+
+def _begun_with(node: Node) -> Sequence[Node]:
+    """Return the arrays that an array was, or is a copy of, before it was changed."""
+    return () if is_view(node) else node.operands if node.opcode == "copy" else _changed_to(node)
 
 
 def _changed_to(node: Node) -> Sequence[Node]:

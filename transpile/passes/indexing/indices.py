@@ -18,7 +18,7 @@ from ...array.support import Support
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import pattern
 from ..rewriting.users import Use, Uses, index_places
-from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
+from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis, wrapped_counter
 
 # Operations whose own type may not be needed, and operations with indices.
 _TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
@@ -115,10 +115,12 @@ def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | 
     if any(use.kind != "index" for use in uses(given)):
         return None
     found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)
+    if found is None and given.opcode in ("clamp", "select"):
+        return _counted_index(graph, given, size, is_clamped)
     if found is None or not given.type.is_signed or found["i"].is_python_int:
         return None
     inner = given.operands[1] if given.opcode == "clamp" else given
-    if inner is not given and any(use.node is None or use.node.opcode != "clamp" for use in uses(inner)):
+    if inner is not given and not all(map(_may_count_from_end, uses(inner))):
         return None
     if not is_of_axis(found, size):
         return None
@@ -129,6 +131,31 @@ def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | 
     if is_clamped is None and "LAST" not in found:
         return index
     return _clamp(graph, index, size) if "LAST" in found or is_clamped else None
+
+
+def _may_count_from_end(use: Use) -> bool:
+    """Return whether an index gets simpler for a user, too: it is clamped, or says where a loop changes an element."""
+    user = use.node
+    if user is None or user.opcode == "clamp":
+        return user is not None
+    is_update = user.parameters.get("function") == "scatter_at" and user.region.is_in_loop
+    return is_update and not any(place.ndim for place in user.operands[2:])
+
+
+def _counted_index(graph: Graph, given: Node, size: int, is_clamped: bool | None) -> Node | None:
+    """Return the Python int that counts from the end where it is negative, for one to which the size is added."""
+    clamped = pattern("clamp(0, inner, LAST)").match(given)
+    found = wrapped_counter(clamped["inner"] if clamped is not None else given)
+    if found is None or found[1] != size or (clamped is not None and not is_of_axis(clamped, size)):
+        return None
+    index, (low, high) = found[0], (-size, size - 1)
+    assert index.interval is not None
+    if (low <= index.interval[0] and index.interval[1] <= high) or (is_clamped is None and clamped is None):
+        return index
+    if clamped is None and not is_clamped:
+        return None
+    index = graph.add("maximum", (index, graph.integer(low)), element_type=index.element_type)
+    return graph.add("minimum", (index, graph.integer(high)), element_type=index.element_type)
 
 
 def _clamp(graph: Graph, index: Node, size: int) -> Node:

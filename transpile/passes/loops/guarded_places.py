@@ -16,7 +16,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
-from ..indexing.wrapped_indices import WRAPPED, is_of_axis
+from ..indexing.counted_places import as_python_int
+from ..indexing.wrapped_indices import WRAPPED, is_of_axis, wrapped_counter
 from ..rewriting.patterns import pattern
 from .own_arrays import own_arrays
 
@@ -50,7 +51,7 @@ def _guarded(graph: Graph, node: Node) -> Node | None:
     order = x.parameters["axes"] if x.opcode == "transpose" else tuple(range(x.ndim))
     changed = x.operands[0] if x.opcode == "transpose" else x
     axes = {order[k]: slot for k, slot in enumerate(slots)}
-    given = [(node.operands[axes[axis].index], size) for axis, size in enumerate(changed.shape) if axis in axes]
+    given = [(_counted(graph, node, axes[axis]), size) for axis, size in enumerate(changed.shape) if axis in axes]
     places = [_uncounted(*each) for each in given]
     numbers = iter(range(2, 2 + len(places)))
     index = [Slot(next(numbers)) if axis in axes else FULL for axis in range(max(axes) + 1)]
@@ -58,6 +59,12 @@ def _guarded(graph: Graph, node: Node) -> Node | None:
     from_end = tuple(place is not number for place, (number, _) in zip(places, given, strict=True))
     made = graph.add("scatter", (changed, new, *places), index=tuple(index), ufunc=ufunc, from_end=from_end)
     return permute(graph, made, order)
+
+
+def _counted(graph: Graph, node: Node, slot: Slot) -> Node:
+    """Return an index, as a Python int if it is made of counters."""
+    index = node.operands[slot.index]
+    return as_python_int(graph, index) or index
 
 
 def _from_end(graph: Graph, node: Node, places: Sequence[int]) -> Node | None:
@@ -83,6 +90,9 @@ def _is_positive(node: Node) -> bool:
 
 def _uncounted(place: Node, size: int) -> Node:
     """Return the number that may count from the end of an axis: ``i`` for ``i + size if i < 0 else i``."""
+    counted = wrapped_counter(place)
+    if counted is not None:
+        return counted[0] if counted[1] == size else place
     found = None if place.is_python_int else pattern(WRAPPED).match(place)
     return found["i"] if found is not None and is_of_axis(found, size) else place
 

@@ -147,25 +147,23 @@ class Knowledge:
         return True
 
     def _learn_bounds(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Learn a counter whose start or stop depends on other counters: ``range(i + 1, n)``. Return whether there is
-        one.
+        """Learn a counter whose start or stop is no constant: ``range(i + 1, n)``, ``range(int(rows[i]), n)``. Return
+        whether there is one.
         """
         found = _compared_with_bound(attempt)
         if found is None:
             return False
         position, bound, direction = found
         start, step = leaves[position].node, _step(attempt.inside[position], attempt.following[position])
-        start, bound = (
-            node if node.is_literal else as_python_int(attempt.graph, node) or node for node in (start, bound)
-        )
-        if step != {"LT": 1, "LE": 1, "GT": -1, "GE": -1}[direction] or not all(map(_is_counter, (start, bound))):
+        if step != {"LT": 1, "LE": 1, "GT": -1, "GE": -1}[direction]:
             return False
-        stop = _moved(attempt, bound, {"LE": 1, "GE": -1}.get(direction, 0))
-        if stop is None:
+        first, last = (_on_host(attempt.graph, node) for node in (start, bound))
+        stop = _moved(attempt, last, {"LE": 1, "GE": -1}.get(direction, 0)) if last is not None else None
+        if first is None or stop is None:
             return False
-        self.counter, self.step, self.bounds = position, step, (start, stop)
+        self.counter, self.step, self.bounds = position, step, (first, stop)
         (low, _), (_, high) = (_range_of(node) for node in self.bounds[::step])
-        self.start, self.stop = (low, high) if step > 0 else (_range_of(start)[1], _range_of(stop)[0])
+        self.start, self.stop = (low, high) if step > 0 else (_range_of(first)[1], _range_of(stop)[0])
         self.steps[position] = 1, 0
         return True
 
@@ -323,9 +321,16 @@ def _compared_with_bound(attempt: Attempt) -> tuple[int, Node, str] | None:
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
-def _is_counter(node: Node) -> bool:
-    """Return whether a node is a Python int with an interval, or a constant."""
-    return integer_value(node) is not None or (node.is_python_int and node.interval is not None)
+def _on_host(graph: Graph, node: Node) -> Node | None:
+    """Return an integer as a constant or as a Python int with an interval; None if Python's range may not take it."""
+    number = node if node.is_literal else as_python_int(graph, node)
+    if number is not None and (number.is_literal or number.interval is not None):
+        return number
+    interval = node.interval or type_interval(node.type)
+    if interval is None or not node.type.is_signed:  # Numba's range of unsigned numbers is one of its own
+        return None
+    with graph.in_place_of(node):
+        return graph.typed("as_int", (node,), (), node.type, python_int=True, interval=interval)
 
 
 def _range_of(node: Node) -> Interval:

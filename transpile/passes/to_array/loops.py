@@ -155,7 +155,8 @@ def _after(lowering: FunctionLowering, knowledge: Knowledge, k: int, leaf: Value
     element_type = leaf.node.type
     if knowledge.bounds is None:
         return Value.of(lowering.graph.literal(knowledge.after(k), element_type))
-    start, stop = (Value.of(bound) for bound in knowledge.bounds)
+    given = (bound.operands[0] if bound.opcode == "as_int" else bound for bound in knowledge.bounds)
+    start, stop = map(Value.of, given)
     return lowering.elementwise("maximum" if knowledge.step > 0 else "minimum", element_type, start, stop, shape=())
 
 
