@@ -43,7 +43,8 @@ RULES: dict[str, Rule] = {
     "remainder": _remainder,
     # leaves and structure
     **supports(
-        "parameter literal integer as_int item arange range tri eye tril triu diagonal roll array full zeros ones empty copy"
+        "parameter literal integer as_int item arange range tri eye tril triu diagonal roll array full zeros ones "
+        "empty copy"
     ),
     **supports("view axis_size expand transpose reshape broadcast_to concatenate stack call"),
     **supports("getitem setitem update_at take advanced_index take_along_axis pad"),

@@ -199,7 +199,7 @@ def put_at(
     """
     result = x.copy()
     indices = index if isinstance(index, tuple) else (index,)
-    if combine is None or not x.ndim == len(indices) == indices[0].ndim:
+    if combine is None or not x.ndim == len(indices) == indices[0].ndim == 1:
         scatter_into(result, indices, values, combine, from_end=True)
         return result
     try:

@@ -55,7 +55,7 @@ def test_all_refusals_come_at_once_and_like_stands_with_like():
 # What the array dialect has and CuPy leaves to NumPy.
 LEFT_TO_NUMPY = {"prelude", "median", "qr", "cumlogaddexp"}
 MADE_LATER = {"kernel", "length", "step", "unpack"}  # of what is not refused: in style fast, for chunks, for names
-MADE_LATER |= {"as_int", *(f"integer_{word}" for word in ("abs", "clamp", "maximum", "minimum", "select"))}  # Python's
+MADE_LATER |= {f"integer_{word}" for word in ("abs", "clamp", "maximum", "minimum", "select")}  # Python's
 WRITTEN_BY_STATEMENTS = {"parameter", "literal", "integer", "loop", "conditional", "setitem", "update_at"}
 
 
