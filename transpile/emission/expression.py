@@ -376,7 +376,16 @@ class Renderer:
 
 
 UFUNCS = {
-    **{name: f"bitwise_{name}" for name in ("and", "or", "xor")},
-    **{name: name for name in "add multiply maximum minimum less greater logaddexp".split()},
-    **{"less-equal": "less_equal", "greater-equal": "greater_equal"},
+    "add": "add",
+    "multiply": "multiply",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "less": "less",
+    "less-equal": "less_equal",
+    "greater": "greater",
+    "greater-equal": "greater_equal",
+    "logaddexp": "logaddexp",
 }

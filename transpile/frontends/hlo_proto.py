@@ -56,14 +56,22 @@ _PRIMITIVE_TYPES: dict[int, tuple[str, _Storage]] = {
     12: ("f64", _Storage(9)),
     15: ("c64", _Storage(12)),
     16: ("bf16", _Storage(13)),
-    **{
-        number: (name, _Storage(number))
-        for number, name in enumerate(
-            "c128 f8e5m2 f8e4m3fn s4 u4 f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz "
-            "s2 u2 f8e4m3 f8e3m4 s1 u1 f4e2m1fn f8e8m0fnu".split(),
-            18,
-        )
-    },
+    18: ("c128", _Storage(18)),
+    19: ("f8e5m2", _Storage(19)),
+    20: ("f8e4m3fn", _Storage(20)),
+    21: ("s4", _Storage(21)),
+    22: ("u4", _Storage(22)),
+    23: ("f8e4m3b11fnuz", _Storage(23)),
+    24: ("f8e5m2fnuz", _Storage(24)),
+    25: ("f8e4m3fnuz", _Storage(25)),
+    26: ("s2", _Storage(26)),
+    27: ("u2", _Storage(27)),
+    28: ("f8e4m3", _Storage(28)),
+    29: ("f8e3m4", _Storage(29)),
+    30: ("s1", _Storage(30)),
+    31: ("u1", _Storage(31)),
+    32: ("f4e2m1fn", _Storage(32)),
+    33: ("f8e8m0fnu", _Storage(33)),
 }
 
 

@@ -16,8 +16,21 @@ SUFFIX = ".safetensors"
 # The format's names of element types, by HLO's. Other types have none.
 NAMES = {
     "pred": "BOOL",
-    **{name: name.upper().replace("S", "I") for name in "s8 u8 s16 u16 s32 u32 s64 u64 f16 bf16 f32 f64 c64".split()},
-    **{"f8e4m3fn": "F8_E4M3", "f8e5m2": "F8_E5M2"},
+    "s8": "I8",
+    "u8": "U8",
+    "s16": "I16",
+    "u16": "U16",
+    "s32": "I32",
+    "u32": "U32",
+    "s64": "I64",
+    "u64": "U64",
+    "f8e4m3fn": "F8_E4M3",
+    "f8e5m2": "F8_E5M2",
+    "f16": "F16",
+    "bf16": "BF16",
+    "f32": "F32",
+    "f64": "F64",
+    "c64": "C64",
 }
 _ALIGNED = 8  # bytes; alignment of the header's end, and so of the first array
 

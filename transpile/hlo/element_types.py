@@ -86,15 +86,35 @@ class ElementType:
 
 _ROWS: list[tuple[str, Kind, int, str]] = [
     ("pred", Kind.PRED, 8, "bool"),
-    *((f"s{bits}", Kind.SIGNED, bits, f"int{bits}") for bits in (1, 2, 4, 8, 16, 32, 64)),
-    *((f"u{bits}", Kind.UNSIGNED, bits, f"uint{bits}") for bits in (1, 2, 4, 8, 16, 32, 64)),
-    *(
-        (f"f{form}", Kind.FLOAT, int(form[0]), f"float{form[0]}_{form[1:]}")
-        for form in "4e2m1fn 8e3m4 8e4m3 8e4m3fn 8e4m3b11fnuz 8e4m3fnuz 8e5m2 8e5m2fnuz 8e8m0fnu".split()
-    ),
+    ("s1", Kind.SIGNED, 1, "int1"),
+    ("s2", Kind.SIGNED, 2, "int2"),
+    ("s4", Kind.SIGNED, 4, "int4"),
+    ("s8", Kind.SIGNED, 8, "int8"),
+    ("s16", Kind.SIGNED, 16, "int16"),
+    ("s32", Kind.SIGNED, 32, "int32"),
+    ("s64", Kind.SIGNED, 64, "int64"),
+    ("u1", Kind.UNSIGNED, 1, "uint1"),
+    ("u2", Kind.UNSIGNED, 2, "uint2"),
+    ("u4", Kind.UNSIGNED, 4, "uint4"),
+    ("u8", Kind.UNSIGNED, 8, "uint8"),
+    ("u16", Kind.UNSIGNED, 16, "uint16"),
+    ("u32", Kind.UNSIGNED, 32, "uint32"),
+    ("u64", Kind.UNSIGNED, 64, "uint64"),
+    ("f4e2m1fn", Kind.FLOAT, 4, "float4_e2m1fn"),
+    ("f8e3m4", Kind.FLOAT, 8, "float8_e3m4"),
+    ("f8e4m3", Kind.FLOAT, 8, "float8_e4m3"),
+    ("f8e4m3fn", Kind.FLOAT, 8, "float8_e4m3fn"),
+    ("f8e4m3b11fnuz", Kind.FLOAT, 8, "float8_e4m3b11fnuz"),
+    ("f8e4m3fnuz", Kind.FLOAT, 8, "float8_e4m3fnuz"),
+    ("f8e5m2", Kind.FLOAT, 8, "float8_e5m2"),
+    ("f8e5m2fnuz", Kind.FLOAT, 8, "float8_e5m2fnuz"),
+    ("f8e8m0fnu", Kind.FLOAT, 8, "float8_e8m0fnu"),
     ("bf16", Kind.FLOAT, 16, "bfloat16"),
-    *((f"f{bits}", Kind.FLOAT, bits, f"float{bits}") for bits in (16, 32, 64)),
-    *((f"c{bits}", Kind.COMPLEX, bits, f"complex{bits}") for bits in (64, 128)),
+    ("f16", Kind.FLOAT, 16, "float16"),
+    ("f32", Kind.FLOAT, 32, "float32"),
+    ("f64", Kind.FLOAT, 64, "float64"),
+    ("c64", Kind.COMPLEX, 64, "complex64"),
+    ("c128", Kind.COMPLEX, 128, "complex128"),
 ]
 _DTYPES = {dtype: getattr(ml_dtypes, dtype, None) or getattr(np, dtype, None) for *_, dtype in _ROWS}
 

@@ -45,10 +45,21 @@ def to_wrap(nodes: Sequence[Node]) -> frozenset[Node]:
 
 
 CTYPES = {
-    **{"pred": "bool", "s8": "signed char", "s16": "short", "s32": "int", "s64": "long long"},
-    **{"u8": "unsigned char", "u16": "unsigned short", "u32": "unsigned", "u64": "unsigned long long"},
-    **{"f16": "float16", "bf16": "bfloat16", "f32": "float", "f64": "double"},
-    **{"c64": "complex<float>", "c128": "complex<double>"},
+    "pred": "bool",
+    "s8": "signed char",
+    "u8": "unsigned char",
+    "s16": "short",
+    "u16": "unsigned short",
+    "s32": "int",
+    "u32": "unsigned",
+    "s64": "long long",
+    "u64": "unsigned long long",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float",
+    "f64": "double",
+    "c64": "complex<float>",
+    "c128": "complex<double>",
 }
 # C++ computes these in a wider type; array libraries round or truncate after each operation, so a cast follows.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())

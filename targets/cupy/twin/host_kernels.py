@@ -329,10 +329,21 @@ class RawKernel:
 
 
 _ELEMENTS = {
-    **{"bool": "bool", "signed char": "int8", "short": "int16", "int": "int32", "long long": "int64"},
-    **{"unsigned char": "uint8", "unsigned short": "uint16", "unsigned": "uint32", "unsigned long long": "uint64"},
-    **{"float16": "float16", "bfloat16": "bfloat16", "float": "float32", "double": "float64"},
-    **{"complex<float>": "complex64", "complex<double>": "complex128"},
+    "bool": "bool",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "short": "int16",
+    "unsigned short": "uint16",
+    "int": "int32",
+    "unsigned": "uint32",
+    "long long": "int64",
+    "unsigned long long": "uint64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+    "complex<float>": "complex64",
+    "complex<double>": "complex128",
 }
 _NUMBERS: dict[str, Any] = {
     "int": ctypes.c_int,

@@ -21,7 +21,18 @@ from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within
 
 # Kernels make numbers by types under Numba's short names, which are the codes of NumPy's dtypes.
 CASTS = {
-    **{name: ELEMENT_TYPES[name].dtype.str[1:] for name in "s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128".split()},
+    "s8": "i1",
+    "s16": "i2",
+    "s32": "i4",
+    "s64": "i8",
+    "u8": "u1",
+    "u16": "u2",
+    "u32": "u4",
+    "u64": "u8",
+    "f32": "f4",
+    "f64": "f8",
+    "c64": "c8",
+    "c128": "c16",
     **dict.fromkeys(NARROW, "f4"),
     **{name: ELEMENT_TYPES[name].dtype.name for name in NIBBLES},  # functions of the prelude
 }

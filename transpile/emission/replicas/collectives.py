@@ -24,12 +24,17 @@ GROUP = "g"  # the body's name of the group
 ENTRY = "replica"
 HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # passed to the program by its caller
 # The prelude class of each method that a body may call.
-_CLASSES = {"send": "Channels", "recv": "Channels"} | {
-    name: name.title().replace("_", "")
-    for name in (
-        *("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "ragged_all_to_all"),
-        *("collective_permute", "collective_broadcast", "collective_reduce"),
-    )
+_CLASSES = {
+    "all_reduce": "AllReduce",
+    "reduce_scatter": "ReduceScatter",
+    "all_gather": "AllGather",
+    "all_to_all": "AllToAll",
+    "ragged_all_to_all": "RaggedAllToAll",
+    "collective_permute": "CollectivePermute",
+    "collective_broadcast": "CollectiveBroadcast",
+    "collective_reduce": "CollectiveReduce",
+    "send": "Channels",
+    "recv": "Channels",
 }
 
 

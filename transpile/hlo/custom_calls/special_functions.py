@@ -16,33 +16,46 @@ if TYPE_CHECKING:
 # The functions of the prelude and of the library: the number of arguments, and other targets for them.
 SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
+    "betaln": (2, ()),
+    "complex_sinc": (1, ()),
+    **{f"complex_{name}": (1, ()) for name in "arccos arccosh arcsin arcsinh cos sin sqrt square".split()},
     "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
+    "digamma_with_limits": (1, ()),
+    "entr": (1, ()),
+    "erfcx": (1, ()),
+    "expi": (1, ()),
+    "expi_with_limits": (1, ()),
+    "expn": (2, ()),
+    "expn_with_limits": (2, ()),
     "gammainc": (2, ("xla_builder.math.Igamma",)),
+    "gammainc_with_limits": (2, ()),
     "gammaincc": (2, ("xla_builder.math.Igammac",)),
+    "gammaincc_with_limits": (2, ()),
+    "gaussian": (1, ()),
     "i0e": (1, ("xla_builder.math.BesselI0e",)),
     "i1e": (1, ("xla_builder.math.BesselI1e", "chlo.bessel_i1e", "mhlo.bessel_i1e")),
     "igamma_grad_a": (2, ("xla_builder.math.IgammaGradA",)),
+    "kl_div": (2, ()),
     "lgamma": (1, ("xla_builder.math.Lgamma", "chlo.lgamma", "mhlo.lgamma")),
+    "log_ndtr": (1, ()),
+    "log_ratio": (2, ()),
+    "ndtr_slope": (2, ()),
+    "ndtri": (1, ()),
+    "np.arctan": (1, ()),
+    "np.arctanh": (1, ()),
+    "np.hypot": (2, ()),
     "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
     "polygamma": (2, ("xla_builder.math.Polygamma", "chlo.polygamma", "mhlo.polygamma")),
+    "polygamma_with_limits": (2, ()),
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
-    "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
-    **dict.fromkeys(
-        (
-            "complex_sinc digamma_with_limits entr erfcx expi expi_with_limits gaussian log_ndtr ndtri np.arctan "
-            "np.arctanh sinc trigamma complex_arccos complex_arccosh complex_arcsin complex_arcsinh complex_cos "
-            "complex_sin complex_sqrt complex_square"
-        ).split(),
-        (1, ()),
-    ),
-    **dict.fromkeys(
-        (
-            "betaln expn expn_with_limits gammainc_with_limits gammaincc_with_limits kl_div log_ratio ndtr_slope "
-            "np.hypot polygamma_with_limits rel_entr sinc_slope xlogy xlog1py"
-        ).split(),
-        (2, ()),
-    ),
+    "rel_entr": (2, ()),
+    "sinc": (1, ()),
     "sinc_curvature": (3, ()),
+    "sinc_slope": (2, ()),
+    "trigamma": (1, ()),
+    "xlogy": (2, ()),
+    "xlog1py": (2, ()),
+    "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
 }
 
 ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of recognised scans: ``to_apply`` combines
