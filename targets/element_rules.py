@@ -58,7 +58,9 @@ class ReductionTable:
     averaged: Kinds
 
     def has(self, node: Node) -> bool:
-        """Return whether the language has a reduction of one operand, in its type or a wider one for integers."""
+        """Return whether the language can compute a reduction with one operand: in its type, or sums of integers in a
+        wider one.
+        """
         (operand,) = node.operands
         if operand.element_type is None or operand.type.name not in self.kinds:
             return False

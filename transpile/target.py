@@ -412,7 +412,9 @@ def twin_of(target: Target) -> Twin | None:
 
 
 def adopted(target: Target, value: Any) -> Any:
-    """Return the argument of ``main`` for ``value``: NumPy arrays in tuples and lists become the library's."""
+    """Return the argument of a target's ``main`` for ``value``: each NumPy array in tuples and lists becomes the
+    library's.
+    """
     if isinstance(value, tuple | list):
         return type(value)(adopted(target, part) for part in value)
     return None if value is None else target.adopt(value)

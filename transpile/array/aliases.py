@@ -35,7 +35,9 @@ class Aliases:
             self._results[function] = {node: frozenset(self._memory(node)) for node in results}
 
     def shared(self, function: Function) -> list[bool]:
-        """Return for each result whether it may alias an argument, a constant, an earlier result, or be read-only."""
+        """Return for each result, in order, whether it may alias an argument, a constant or an earlier result, or may
+        have memory that cannot be written.
+        """
         found: list[bool] = []
         taken: dict[Memory, list[Node]] = {}  # the earlier results that may have this memory
         for node in tree_nodes(function.results):
@@ -52,7 +54,9 @@ class Aliases:
         return self._results[function][result]
 
     def is_given(self, node: Node, others: Set[Memory]) -> bool:
-        """Return whether a node may have memory of an argument, a constant or ``others``, or read-only memory."""
+        """Return whether a node may have memory of an argument, of a constant or of ``others``, or memory that cannot
+        be written.
+        """
         return any(each in others or self._is_of_others(each) for each in self._memory(node))
 
     def handed_on(self, node: Node) -> set[Node]:

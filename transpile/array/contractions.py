@@ -12,7 +12,9 @@ from .value import FULL, NEW, getitem, permute
 
 
 def is_of_matrices(node: Node) -> bool:
-    """Return whether a product multiplies batches of equal matrices, or one matrix with all of the other operand."""
+    """Return whether a product multiplies batches of matrices of the same shape, or one matrix with all of the other
+    operand.
+    """
     a, b = node.operands
     if node.opcode == "tensordot":
         return b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,))

@@ -135,7 +135,9 @@ class Graph:
         return _At(self, Place(self._place.region, of.origins.get(node), self._place.number, of.lines.get(node)))
 
     def standing_for(self, node: Node, of: Graph | None) -> _At:
-        """Return a scope whose new nodes have the number, origin and source line of a node, in the graph ``of``."""
+        """Return a scope in which new nodes have the number of a node, and its origin and source line in the graph
+        ``of``, if given.
+        """
         origin, line = (None, None) if of is None else (of.origins.get(node), of.lines.get(node))
         return _At(self, Place(self._place.region, origin, node.number, line))
 

@@ -64,7 +64,9 @@ def are_apart(change: Node, view: Node) -> bool:
 
 
 def is_same_or_apart(change: Node, view: Node) -> bool:
-    """Return whether an update's and a ``getitem``'s parts are apart, or equal element by element."""
+    """Return whether an update writes and a ``getitem`` reads one position, or all, of each axis: the two parts are
+    apart, or each element is written where it is read.
+    """
     if (
         change.opcode not in ("setitem", "scatter")
         or view.opcode != "getitem"
@@ -200,7 +202,9 @@ def _updated_in_branches(whole: Node, index: int, *, elements_are_numbers: bool)
 
 
 def is_changed_and_made(loop: Loop, carry: Carry, *, elements_are_numbers: bool) -> bool:
-    """Return whether iterations update a carry and make the next anew, so that only the initial is copied."""
+    """Return whether each iteration updates the current value of a carry and makes a new array as the next one, so that
+    only the initial value must be copied.
+    """
     made = carry.following
     while made is not None and made.operation.changes and made.region is loop.region:
         made = made.operands[0]

@@ -57,7 +57,9 @@ class Value:
 
 
 def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
-    """Return the transpose of a node: none for the identity, one for two, and a filled array for a filled one."""
+    """Return the transpose of a node. The identity adds no node, a transpose of a transpose one, a filled array its
+    like.
+    """
     order = tuple(order)
     if order == tuple(range(node.ndim)):
         return node
@@ -201,7 +203,9 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
 
 def common_order(values: Sequence[Value]) -> list[int]:
-    """Return the dimensions that any value maps, in the order of axes if all agree, else in logical order."""
+    """Return the dimensions that any value maps: in the order of the axes if all values with axes agree, else in
+    logical order.
+    """
     orders = {_mapped_dimensions(axes) for axes in {value.axes for value in values}} - {()}
     return list(*orders) if len(orders) == 1 else sorted(set[int]().union(*orders))
 

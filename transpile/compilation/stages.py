@@ -275,7 +275,9 @@ def _use_own_functions(draft: Draft) -> None:
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:
-    """Return how a target writes kernels in a style, or None; in ``fused``, all that they can compute."""
+    """Return the way a target writes kernels in a style, or None. In ``fused``, everything that kernels can compute is
+    fused.
+    """
     if style == READABLE or target.kernels is None:
         return None
     if style == FUSED:

@@ -248,7 +248,9 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_style(style: str, target: Target) -> None:
-    """Raise UsageError for an unknown or lacking style (XP414), or if its packages are not installed (XP417)."""
+    """Raise UsageError for an unknown style or one that the target lacks (XP414), or if packages that the style needs
+    are not installed (XP417).
+    """
     if style not in STYLES:
         raise UsageError(
             Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}")
@@ -263,7 +265,9 @@ def require_style(style: str, target: Target) -> None:
 
 
 def require_threads(threads: str, style: str, target: Target) -> None:
-    """Raise UsageError (XP418) if ``threads`` is no number of them, or nothing runs in threads."""
+    """Raise UsageError (XP418) if ``threads`` is not a number of threads, or if modules of this target and style run
+    neither kernels nor tasks in threads.
+    """
     if threads in ("", "1"):
         return
     if not _THREADS.fullmatch(threads):

@@ -17,7 +17,9 @@ _WIDE = "\u1100"  # the first letter that may take two columns
 
 
 def quoted(text: str, kept: Container[str] = ()) -> str:
-    """Return a string literal in black's quotes; of other than plain ASCII, only ``kept`` is unescaped."""
+    """Return a string literal in black's quotes, which need less escaping, without three in a row; of other than plain
+    ASCII, only the characters ``kept`` are unescaped.
+    """
     quote = "'" if text.count('"') > text.count("'") and '"""' not in text else '"'
     escaped = "".join(c if c in kept else c.encode("unicode_escape").decode("ascii") for c in text)
     body = escaped.replace(quote, f"\\{quote}")

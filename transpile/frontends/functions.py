@@ -42,7 +42,9 @@ def reference_parts(reference: str) -> tuple[str, str]:
 
 
 def referenced(reference: str, folder: Path) -> Any:
-    """Return the object that a reference names, ``folder`` first on the path. Raises ``UsageError`` (XP721)."""
+    """Return the object that a reference names, imported with ``folder`` first on the path. Raises ``UsageError``
+    (XP721).
+    """
     with _importing_from(folder):
         return _object(*reference_parts(reference))
 

@@ -31,7 +31,9 @@ def with_layout(module: HloModule) -> HloModule:
 
 
 def as_whole(module: HloModule) -> HloModule:
-    """Return a program from before XLA's partitioner as one of one device with its layout; others unchanged."""
+    """Return a program from before XLA's partitioner, whose arrays are whole, as a program of one device with the
+    layout in its annotations; any other module unchanged.
+    """
     calls = {i.attributes.get("custom_call_target") for i in module.instructions()}
     texts = [_sharding_text(i) for i in (*module.entry.parameters, module.entry.root)]
     attributes = [i.attributes.get("frontend_attributes") for i in module.entry.parameters]

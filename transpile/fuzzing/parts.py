@@ -167,7 +167,9 @@ def read(work: Parts) -> None:
 
 
 def write(work: Parts) -> None:
-    """Write a part of an array into one of the same rank, behind a barrier, since XLA may write as it reads."""
+    """Add a part of an array, written into one of the same rank. It is behind a barrier, since XLA may write into an
+    array while it reads a part of it.
+    """
     x = work.any()
     source = work.any(lambda value: value.rank == x.rank)
     if source.rank != x.rank:

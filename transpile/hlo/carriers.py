@@ -38,7 +38,9 @@ def carrier_type(element_type: ElementType) -> ElementType:
 
 
 def wide_type(element_type: ElementType) -> ElementType:
-    """Return the type of computation; powers of 2 down to 2**-127 need float64, as devices flush float32's."""
+    """Return the type in which narrow elements are computed. Powers of two down to 2**-127 need float64, because
+    devices flush float32 subnormals to zero.
+    """
     if element_type.is_integral:
         return carrier_type(element_type)
     return F64 if element_type.name == "f8e8m0fnu" else F32

@@ -142,7 +142,9 @@ def from_dtype(dtype: object) -> ElementType:
 
 
 def find_element_type(type_: object) -> ElementType:
-    """Return the element type for an HLO name (``"f32"``), a dtype or a type. Raises ``ValueError`` otherwise."""
+    """Return the element type for an HLO name (``"f32"``), a dtype or an element type. Raises ``ValueError`` for
+    anything else.
+    """
     if isinstance(type_, ElementType):
         return type_
     if isinstance(type_, str) and type_ in ELEMENT_TYPES:

@@ -60,5 +60,7 @@ def _shortened(word: str) -> str:
 
 
 def own_parts(function_names: list[str], traced: str) -> frozenset[str]:
-    """Return the parts of the qualified names of the traced function: they are the same for all values."""
+    """Return the parts of the qualified names of the traced function: they say nothing about a value, because all
+    values are computed inside.
+    """
     return frozenset(part for name in function_names if name.split(".")[-1] == traced for part in name.split("."))

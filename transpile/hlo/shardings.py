@@ -135,7 +135,9 @@ def parse_meshes(text: str) -> dict[str, Mesh]:
 
 
 def parse_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding] | None:
-    """Return the shardings in ``#sdy.sharding_per_value<[..]>``; None for an unknown mesh, sub-axes, repeated axes."""
+    """Return the shardings of several values, ``#sdy.sharding_per_value<[..]>``; None if one is not supported: an
+    unknown mesh, sub-axes, or an axis twice.
+    """
     shardings = []
     body = text.replace('\\"', '"')
     found = list(_SHARDING.finditer(body))

@@ -47,7 +47,9 @@ class LineIntervals:
         return (self._node(x.opcode, values, x, **x.parameters), bounds[0]) if len({*bounds}) == 1 else (x, ())
 
     def chosen(self, x: Node) -> tuple[Node, Bounds]:
-        """Return the values of a ``select`` inside its mask's interval, and the bounds; ``x`` and none without one."""
+        """Return the values of a ``select`` inside the interval that its mask implies, and the bounds of the interval;
+        ``x`` and no bounds if there is none.
+        """
         mask, value, other = x.operands
         parts = [(part, self._bound(part)) for part in conjuncts(mask)]
         lows, highs = ([bound[1] for _, bound in parts if bound and bound[0] == how] for how in ("maximum", "minimum"))

@@ -101,7 +101,9 @@ class Kernel:
 
 
 def given_type(node: Node) -> ElementType | None:
-    """Return the type of an array for a kernel: the node's; for a ``plain`` node int64 or uint64, the default."""
+    """Return the element type of an array passed to a kernel: the node's, but int64 or uint64 for a ``plain`` node,
+    which the library computes in its default type.
+    """
     if node.element_type is None or not node.parameters.get("plain"):
         return node.element_type
     return S64 if node.type.is_signed else U64

@@ -69,7 +69,9 @@ def _is_lost(place: int, part: ast.expr | ast.keyword, lost: Mapping[str, int]) 
 
 
 def gone(extents: Sequence[tuple[int, int]], are_lost: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield the spans to delete for removed arguments, each with a comma, before or else after it."""
+    """Yield the spans to delete for removed arguments: with the comma before, or with the comma after if no kept
+    argument precedes.
+    """
     is_first = True
     for k, is_lost in enumerate(are_lost):
         if is_lost and not is_first:

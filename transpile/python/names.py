@@ -1,4 +1,6 @@
-"""The names that a text reads and binds, and renaming; found once per template, then for operands."""
+"""The names that a text reads and binds, and renaming. Results are computed once per template, then combined with those
+of the operands.
+"""
 
 from __future__ import annotations
 

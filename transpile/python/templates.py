@@ -81,7 +81,9 @@ class Template:
 
     @cached_property
     def tree(self) -> ast.AST:
-        """The expression or statement; heads of compound statements get an empty body, ``elif`` an ``if``."""
+        """The expression, or else the statement. The head of a compound statement has a body that does nothing;
+        ``elif`` becomes an ``if``, and ``else`` a ``pass``.
+        """
         try:
             return ast.parse(self.text, mode="eval").body
         except SyntaxError:

@@ -112,7 +112,9 @@ def takes(name: str, operands: int, results: int, regions: int = 0) -> bool:
 def check_forms(
     program: Program, operations: Sequence[Operation], alike: Iterable[Operation], source: SourceText
 ) -> None:
-    """Check operations, ``alike`` one of each form. Raises ``HloSyntaxError`` XP110 (unknown) or XP111 (form)."""
+    """Check the operations in functions; ``alike`` has one of each form. Raises ``HloSyntaxError``: XP110 for one that
+    nobody knows, XP111 for one of another form.
+    """
     for function in program.functions:
         if "sym_name" not in function.attributes:
             raise HloSyntaxError(Diagnostic("XP111", "a function has no name", function.span, source))

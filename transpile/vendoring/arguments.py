@@ -75,7 +75,9 @@ def _word(key: Any) -> str:
 
 
 def syntax_of(project: Project, module: VendoredModule) -> ast.Module:
-    """Return the syntax tree of a file. Raises ``UsageError``: XP401 missing, XP704 conflicts, XP703 no Python."""
+    """Return the syntax tree of a module's file. Raises ``UsageError``: XP401 if it is missing, XP704 if it has
+    conflicts, XP703 if it is not Python for another reason.
+    """
     path = project.place(module.output)
     text = TextFile.decode(read_bytes(path), path).text
     try:

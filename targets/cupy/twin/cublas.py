@@ -148,7 +148,9 @@ def address_of(array: np.ndarray) -> int:
 
 
 def memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
-    """Return an array of ``count`` numbers at an address of ``address_of``. Raises CublasError if not all are."""
+    """Return an array of ``count`` numbers at an address from ``address_of``. Raises CublasError if they are not all in
+    the memory of that array's owner.
+    """
     owner = _LENT[address]() if address in _LENT else None
     end = 0 if owner is None else np.lib.array_utils.byte_bounds(owner)[1]
     if address + count * dtype.itemsize > end or address % dtype.itemsize:

@@ -37,7 +37,9 @@ KEEP_SUBNORMALS = frozenset("signbit copysign nextafter".split())  # work on bit
 
 
 def flushed(x: np.ndarray) -> np.ndarray:
-    """Return an array with float32 and bfloat16 subnormals as zeros: CuPy compiles with ``-ftz=true``."""
+    """Return an array with the subnormals of float32 and bfloat16 as signed zeros: CuPy compiles all kernels with
+    ``-ftz=true``, and computes bfloat16 in float32.
+    """
     if x.dtype.char not in "fE":
         return x
     is_subnormal = np.abs(x) < np.finfo(np.float32).tiny
@@ -117,7 +119,9 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 
 def tensordot(a: np.ndarray, b: np.ndarray, axes: Any = 2) -> np.ndarray:
-    """Return a product, narrow floats summed in float32. Raises TypeError for one number of narrow floats."""
+    """Return a product; narrow floats are summed in float32. Raises TypeError for a narrow float product that is one
+    number, whose terms CuPy rounds one by one.
+    """
     dtype = np.result_type(a.dtype, b.dtype)
     is_narrow = dtype.itemsize == 2 and dtype.kind not in "iu"
     wide = np.float32 if is_narrow else dtype

@@ -15,7 +15,9 @@ Axis = tuple[Node, int]
 
 
 def nodes_of(function: Function) -> list[Node]:
-    """Return the nodes of a function that may be cut, operands first, with carries that loops only write."""
+    """Return the nodes of a function that may be cut, operands first. Carries that a loop only writes are included,
+    though the loop's body does not use them.
+    """
     needed = topological(roots(function))
     loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
     carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)

@@ -53,7 +53,9 @@ class Chunks:
         return tuple(found)
 
     def length(self, node: Node, axis: int) -> int:
-        """Return the length of an axis' longest chunk at the sizes of the plan; the size if it is not cut."""
+        """Return the length of the longest chunk of an axis at the sizes of the plan; the size of an axis that is not
+        cut.
+        """
         if not self.is_cut_along[node][axis]:
             return shape_of(node)[axis]
         size = self.classes.planned_shape(node)[axis]

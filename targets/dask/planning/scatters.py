@@ -10,7 +10,9 @@ from ....transpile.array.value import FULL
 
 
 def is_scatter(node: Node) -> bool:
-    """Return whether a node is a scatter such as ``x[i, j] = values`` along leading axes."""
+    """Return whether a node is a scatter such as ``x[i, j] = values``, with an index for each of the leading axes. Its
+    operands are ``x``, the values and the indices.
+    """
     if node.opcode == "prelude":
         return node.parameters["function"] == "scatter_at" and not node.results
     indices = node.operands[2:]

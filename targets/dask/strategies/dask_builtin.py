@@ -46,7 +46,9 @@ class DaskBuiltin(ArrayStrategy):
         yield node, found
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost | None:
-        """Return the cost: blocks of result and operands; diagonals need a task for each chunk of the matrices."""
+        """Return the cost: a task has a block of the result and of its operands. Diagonals need a task for each chunk
+        of the matrices.
+        """
         node = phase.node
         is_cut = any(map(chunks.is_cut, (node, *node.operands)))
         if node.opcode not in SUPPORTED or node.opcode == "broadcast_to" or not is_cut:

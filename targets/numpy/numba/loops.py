@@ -344,7 +344,9 @@ class ScatterWriter:
         self.values: dict[Node, Expression] = {}  # operands that the loop computes element by element
 
     def write(self, node: Node, name: str, begin: int) -> None:
-        """Write a scatter into the array ``name``, with what kernels before line ``begin`` computed for it alone."""
+        """Write the lines that apply a scatter to the array ``name``, and compute in the same loop what kernels before
+        line ``begin`` computed for it alone.
+        """
         x, value, *indices = node.operands
         computed = self.rounds.taken_back(node, name, begin)
         known = {part for last in computed for part in last.arrays}

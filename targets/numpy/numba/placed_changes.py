@@ -106,7 +106,9 @@ def _reads(kernel: Kernel, parameter: Node) -> Iterator[tuple[Node, Map | None]]
 
 
 def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]]:
-    """Return a kernel of the elements that change, and their bounds; others keep a parameter in ``old``."""
+    """Return a kernel restricted to the elements that change, and the bounds of these along its axes. Elements that
+    keep the value of a parameter in ``old`` do not change.
+    """
     function, (result,) = kernel.function, tree_nodes(kernel.function.results)
     within: dict[int, Bounds] = {}
     for axis in range(len(kernel.loop)) if not kernel.by_lines else ():

@@ -21,7 +21,9 @@ from .renderer import NumbaRenderer, Row
 
 
 class Buffers:
-    """Arrays ``made`` once, before a loop, by ``lines``; ``names`` are those of arrays that it may write into."""
+    """Arrays that are ``made`` once, before the first iteration of a loop, by ``lines``; ``names`` are those of all
+    arrays of the loop that may be written into.
+    """
 
     def __init__(self, renderer: NumbaRenderer) -> None:
         self.renderer = renderer
@@ -82,13 +84,17 @@ class NestWriter(KernelWriter):
         self.bind(self.parameters, self.arrays)
 
     def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers, known: Container[str]) -> None:
-        """Write the lines into another function, with its names; LLVM does not know the shapes of ``known`` ones."""
+        """Write the lines into another function, with its names. ``known`` are names of its arguments, whose shapes
+        LLVM does not know.
+        """
         self.buffers, self.known = buffers, known
         self._name_counters()
         self.bind(inputs, arrays)
 
     def may_replace(self, number: int, name: str, inputs: Sequence[str]) -> bool:
-        """Return whether a result may overwrite the array ``name``: each step reads its own element, and none after."""
+        """Return whether a result may overwrite the array ``name`` that the kernel reads: each step reads only its own
+        element, and no step reads it after the result.
+        """
         own = [node for node, text in zip(self.function.parameters, inputs, strict=True) if mentions(text, {name})]
         result = self.results[number]
         if not result.ndim or len(own) != 1 or own[0].shape != self.kernel.loop or own[0] in self.kernel.whole:

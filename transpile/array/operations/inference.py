@@ -66,7 +66,9 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool = False) -> 
 
 
 def indexed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of ``x[index]``, with operands as positions. Raises ValueError for too many items."""
+    """Return the shape of ``x[index]``: whole axes, new axes, numbers, slices, and operands as positions. Raises
+    ValueError if the index has too many items.
+    """
     from_arrays: Shape | None = None
     place = 0
     shape: list[int] = []

@@ -169,5 +169,7 @@ class LoopCompiler(Protocol):
         ...
 
     def scatter(self, node: Node, name: str, begin: int) -> None:
-        """Write a scatter into the array of a name, in a compiled loop; ``begin`` lines were before its statement."""
+        """Write the lines of a scatter into the array of a name, in a compiled loop; before its statement there were
+        ``begin`` lines.
+        """
         ...

@@ -84,7 +84,9 @@ class Workers(AbstractContextManager["Workers"]):
         return Run(participant, seconds=answer.seconds, peak_bytes=answer.peak_bytes, results=tuple(answer.value))
 
     def ask(self, participant: str, function: Callable[..., Any], *arguments: Any) -> Answer:
-        """Call a function in a participant's process, within the limits. Raises what :meth:`.Worker.ask` does."""
+        """Call a function in the process of a participant, within the limits. Raises the exceptions of
+        :meth:`.Worker.ask`.
+        """
         unlimited = participant in target_names() and load_target(participant).library.maps_devices
         limits = Limits(self.limits.seconds, None) if unlimited else self.limits
         return self.worker(participant).ask(function, *arguments, limits=limits)

@@ -25,7 +25,9 @@ _LIBRARY = ("linalg.norm", "mod")  # functions whose first operand may have zero
 
 
 def tells_signs(user: Node, node: Node) -> bool:
-    """Whether -0 in place of +0 may change what a node's user computes; complex numbers always: products mix parts."""
+    """Whether -0 in place of a node's +0 may change what its user computes; complex numbers always count, as their
+    parts are combined in products.
+    """
     if user.element_type is None or any(operand.element_type is None for operand in user.operands):
         return True
     if any(operand.type.is_complex for operand in user.operands):
@@ -112,7 +114,9 @@ _MOST_FOLLOWED = 256  # values
 
 
 def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
-    """Whether -0 in place of +0 may change more than signs of zeros, which results may have (docs/edges.md)."""
+    """Whether -0 in place of a node's +0 may change anything but the sign of a zero. The zeros that a program returns
+    may have either sign (docs/edges.md).
+    """
     waiting, seen = [node], {node}
     while waiting:
         node = waiting.pop()

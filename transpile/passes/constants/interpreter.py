@@ -188,7 +188,9 @@ def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
 
 
 def adds_up_exactly(x: Array) -> bool:
-    """Return whether floats add up alike in any order: multiples of a power of 2 in the sum's bits; no -0.0."""
+    """Return whether floats have the same sum in any order: they are multiples of a power of two that is no less than
+    the last bit of their sum. False for -0.0.
+    """
     if x.dtype not in (np.float32, np.float64) or not np.isfinite(x).all() or (np.signbit(x) & (x == 0)).any():
         return False
     fractions, exponents = np.frexp(np.abs(x[x != 0]).astype(np.float64))

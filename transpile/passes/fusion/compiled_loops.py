@@ -21,7 +21,9 @@ _FEWEST_ROUNDS = 4
 
 
 def compiled_loops(function: Function, kernels: Kernels, *, with_forms: bool = False) -> list[Node]:
-    """The loops to compile, none inside another, before fusion; ``with_forms`` those that need other forms, too."""
+    """The loops that may be compiled, none inside another, before anything is fused; ``with_forms`` also those in which
+    something has to be replaced by its form in loops.
+    """
     return list(_outermost(function, _fitting(kernels, function.graph if with_forms else None)))
 
 

@@ -386,7 +386,9 @@ class RegionFinder:
         return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 
     def close(self, region: FusedRegion) -> None:
-        """Set a region's operations in order, its outputs and inputs, and the number of parts of its lines."""
+        """Set a region's operations in order, its outputs, its inputs, and the number of parts into which its lines are
+        split.
+        """
         if region.axes:
             region.parts = self._parts(region.loop, region.axes)
         region.nodes = sorted(region.at, key=self.order.__getitem__)

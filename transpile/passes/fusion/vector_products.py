@@ -17,7 +17,9 @@ from ...array.value import permute
 
 
 def vector_products(function: Function, reduces: Callable[[Node], bool]) -> None:
-    """Write contractions as sums where a factor has one vector per element, in types that accumulate alike."""
+    """Write contractions as sums where a factor has one vector per element of a batch, in types of more than 16 bits,
+    in which sums accumulate as products do.
+    """
     rewrite(function, ("einsum",), lambda node: _summed(function.graph, node, reduces))
 
 

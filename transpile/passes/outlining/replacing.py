@@ -165,7 +165,9 @@ def _call(graph: Graph, called: Function, operands: tuple[Node, ...], outputs: S
 
 
 def readers_in(live: LiveNodes) -> Callable[[Node], list[Node | None]]:
-    """A function that gives a node's readers, None for the caller; of several results, those of the items."""
+    """A function that gives the readers of a node, with None for the caller of the function. Readers of multiple
+    results are those of the individual items.
+    """
 
     def readers(node: Node) -> list[Node | None]:
         users: list[Node | None] = [] if node.results else [*live.users(node)]

@@ -89,7 +89,9 @@ def _counted(instructions: list[Instruction], of_computations: Mapping[Computati
 
 
 def is_movable(instruction: Instruction) -> bool:
-    """Whether an instruction, with what it calls, may move into a function: static, without side effects."""
+    """Whether an instruction can be moved into a function, with everything that it calls: static sizes, no side effect,
+    no communication with other replicas.
+    """
     inner = (i for computation in callees_first(*instruction.called) for i in computation.instructions)
     return _is_movable_alone(instruction) and all(_is_movable_alone(i) for i in inner if i.opcode != "parameter")
 

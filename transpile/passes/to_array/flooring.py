@@ -32,7 +32,9 @@ _BY_POWER = {
 
 
 def floored(lowering: FunctionLowering, which: Value, a: Value, b: Value) -> Value | None:
-    """Return the ``//`` or ``%`` that a select is, or None: it corrects a truncated one, or divides by a power of 2."""
+    """Return the ``//`` or ``%`` that a select of integers is, or None: the select corrects a truncated quotient or
+    remainder, or is one by a power of 2.
+    """
     if not which.axes == a.axes == b.axes or b.node.element_type is None or not b.node.type.is_integral:
         return None
     if b.node.is_python_int or "flooring" in lowering.module.options.disabled:

@@ -1,4 +1,6 @@
-"""How much a carried integer differs from that before: a count of what a test finds grows by 0 or 1."""
+"""How much an integer that a loop carries differs from the one that it is computed from: a count of what a test finds
+grows by 0 or 1 in each iteration.
+"""
 
 from __future__ import annotations
 

@@ -218,7 +218,9 @@ def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | No
 def dynamic_update_slice(
     lowering: FunctionLowering, instruction: Instruction, operand: Value, update: Value, *indices: Value
 ) -> Value:
-    """Lower an update; the result has the operand's sizes, or the update's if as large, and is kept beyond."""
+    """Lower an update. The result has the operand's sizes, or those of an update that is as large. Elements beyond the
+    sizes of a smaller update do not change.
+    """
     whole = {d: size for d, size in update.sizes if update.shape[d] == operand.shape[d]}
     plain, written = replace(operand, sizes=()), replace(update, sizes=())
     partial = [(d, size) for d, size in update.sizes if d not in whole]

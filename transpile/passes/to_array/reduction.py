@@ -220,7 +220,9 @@ def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
 def running(
     lowering: FunctionLowering, opcode: str, array: Value, initial: Value, dimension: int, is_backwards: bool
 ) -> Value | None:
-    """Return a cumulative sum, product or extreme; None if the library lacks it or the start is no identity."""
+    """Return a cumulative sum, product, maximum or minimum along a dimension; None if the library has none, or the
+    initial value is not the identity.
+    """
     element_type = array.node.type
     unordered = element_type.is_complex and opcode in ("maximum", "minimum")
     if opcode not in RUNNING or element_type is PRED or unordered or not is_identity(initial.node, opcode):
@@ -241,7 +243,9 @@ def running(
 
 @lowers("scan")
 def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Lower a scan over slices of inputs with carries; the results are stacked outputs, then last carries."""
+    """Lower a scan: inputs are sliced along a dimension, carries passed on; the results are stacked outputs, then last
+    carries.
+    """
     shapes = instruction.element_shapes
     carries = instruction.attributes.get("num_carries")
     count = len(operands) - (carries if carries is not None else len(shapes) // 2)
