@@ -25,7 +25,6 @@ from .literals import number
 from .macros import COMPILED, Macros, loader
 from .texts import (
     axes_keyword,
-    axes_text,
     axis_from_end,
     axis_keyword,
     combined_axes,
@@ -117,7 +116,7 @@ class Renderer:
             sizes=sizes_text,
             nested=lambda constant: nested_text(constant, self.scalars),
             widths=widths_text,
-            axes=axes_text,
+            axes=shape_text,
             axes_keyword=axes_keyword,
             combined_axes=combined_axes,
             axis_keyword=axis_keyword,

@@ -110,7 +110,7 @@ def _is_simple(bound: str) -> bool:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """Return a shape as an argument: ``8`` or ``(4, 8)``."""
+    """Return a shape, or axes, as an argument: ``8`` or ``(4, 8)``."""
     return str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
 
 
@@ -135,10 +135,6 @@ def axis_from_end(axis: int, ndim: int) -> int:
     return -1 if axis == ndim - 1 and ndim > 1 else axis
 
 
-def axes_text(axes: Sequence[int]) -> str:
-    return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-
-
 def axes_keyword(node: Node) -> str:
     """Return ``axis=-1``, ``axis=(0, 2)``, or an empty string if all axes are reduced."""
     axes, ndim = node.parameters["axes"], node.operands[0].ndim
@@ -146,13 +142,13 @@ def axes_keyword(node: Node) -> str:
         return ""
     if len(axes) == 1:
         return f"axis={axis_from_end(axes[0], ndim)}"
-    return f"axis={axes_text(axes)}"
+    return f"axis={shape_text(axes)}"
 
 
 def combined_axes(node: Node) -> str:
     """Return ``axis=0`` for the parts of a sum, or an empty string if all axes are summed."""
     axes = node.parameters["axes"]
-    return "" if len(axes) == node.operands[0].ndim else f"axis={axes_text(axes)}"
+    return "" if len(axes) == node.operands[0].ndim else f"axis={shape_text(axes)}"
 
 
 def one_axis_keyword(node: Node) -> str:
@@ -180,7 +176,7 @@ def contracted_axes(axes: tuple[tuple[int, ...], tuple[int, ...]], node: Node) -
         return str(count)
     if count == 1:
         return f"({left[0]}, {right[0]})"
-    return f"({axes_text(left)}, {axes_text(right)})"
+    return f"({shape_text(left)}, {shape_text(right)})"
 
 
 def swaps_last_two(axes: Sequence[int]) -> bool:

@@ -13,8 +13,7 @@ from ..array.graph import Graph
 from ..array.node import Node, Region, literal_value
 from ..array.traversal import unviewed
 from ..array.value import FULL
-from ..hlo.ir import Instruction
-from .naming.scopes import instructions_of, is_gradient
+from .naming.scopes import instructions_of, is_differentiated, is_gradient
 
 # A slice of a value: the region, the shape of the value, the start of the slice, and its shape.
 _Part = tuple[Region, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -68,17 +67,13 @@ def _wholes(graph: Graph, nodes: Sequence[Node], gradients: set[Node]) -> dict[_
         if (
             node.opcode == "getitem"
             and node not in gradients
-            and any(map(_is_differentiated, graph.results.get(node, ())))
+            and any(map(is_differentiated, graph.results.get(node, ())))
         ):
             (whole, *others), index = node.operands, node.parameters["index"]
             starts = _starts(index, whole.shape) if not others and node.ndim == whole.ndim else None
             if starts is not None:
                 found.setdefault((node.region, whole.shape, starts, node.shape), set()).add(whole)
     return found
-
-
-def _is_differentiated(instruction: Instruction) -> bool:
-    return instruction.metadata is not None and "jvp(" in instruction.metadata.op_name
 
 
 def _starts(index: Sequence[object], shape: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -79,7 +79,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.is_python_int and node not in made.numbers:
         return node.opcode in ("maximum", "minimum") and len(users) > 1
-    if any(map(_is_inline, readers)):
+    if any(map(is_inline, readers)):
         return not (node.opcode == "scalar" or _is_row(node, made))
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
@@ -139,7 +139,7 @@ def _is_stored_row(node: Node, user: Node) -> bool:
     return not is_read and sum(store.value is node for store in loop.stores) == 1
 
 
-def _is_inline(user: Node) -> bool:
+def is_inline(user: Node) -> bool:
     """Return whether a user is a kernel that is written inline in a loop, where its operands need names."""
     return user.opcode == "kernel" and user.parameters["kernel"].is_inline
 

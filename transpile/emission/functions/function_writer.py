@@ -13,7 +13,7 @@ from ...array.traversal import users_of
 from ...python.grammar import ATOM, SIGN
 from ...python.names import names_of
 from ...python.templates import Expression
-from ..arrangement.folding import Plan, plan, source_line
+from ..arrangement.folding import Plan, is_inline, plan, source_line
 from ..arrangement.schedule import Body, Reads, Statement, schedule
 from ..arrangement.takeovers import Takeovers
 from ..expression import Renderer
@@ -254,7 +254,7 @@ class FunctionWriter:
             self.control_flow.conditional(statement)
         elif statement.operation.changes:
             self.changes.setitem(statement)
-        elif self._is_inline(statement) and self.loop_compiler is not None:
+        elif is_inline(statement) and self.loop_compiler is not None:
             self.loop_compiler.kernel(self, statement)
         elif self._writes_elements(statement):
             pass
@@ -281,11 +281,6 @@ class FunctionWriter:
         if self.loop_compiler is not None and self.loop_compiler.numbers(self, node):
             return True
         return node.opcode == "kernel" and self.stored_rows.write(node)
-
-    @staticmethod
-    def _is_inline(node: Node) -> bool:
-        """Return whether a node is a kernel that is written inline where it is called."""
-        return node.opcode == "kernel" and node.parameters["kernel"].is_inline
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
         """Return the line that binds a value to its name."""

@@ -227,6 +227,11 @@ def is_gradient(instruction: Instruction) -> bool:
     return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 
+def is_differentiated(instruction: Instruction) -> bool:
+    """Return whether an instruction was traced for a gradient."""
+    return instruction.metadata is not None and "jvp(" in instruction.metadata.op_name
+
+
 def instructions_of(graph: Graph, node: Node) -> Sequence[Instruction]:
     """Return the instructions whose result a node is, or the instruction that it was derived from by a rewrite."""
     origin = graph.origins.get(node)

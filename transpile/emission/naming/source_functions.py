@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
 from ...hlo.stack_frames import CallChains
+from .scopes import is_differentiated
 from .source_reads import MOST_FILES, NO_VALUES, OPERATORS, SEEN_THROUGH
 
 # For each function that makes a loop: the argument with its step, the index of the step's carried parameter, and the
@@ -374,7 +375,7 @@ class SourceFunctions:
 
         Outputs that are not read are dropped, as carries are, and gradients stack values of their own.
         """
-        known = None if _is_differentiated(loop) else self._step_in_call(loop)
+        known = None if is_differentiated(loop) else self._step_in_call(loop)
         if known is None or known[1:] != (0, 1) or _filled_by_rows(loop) != count:
             return False
         arguments = _arguments(known[0])
@@ -488,11 +489,6 @@ def _changing(loop: Instruction) -> list[int]:
         for k, operand in enumerate(operands)
         if operand.opcode != "get-tuple-element" or operand.operands != (parameter,) or operand["index"] != k
     ]
-
-
-def _is_differentiated(loop: Instruction) -> bool:
-    """Return whether a loop was traced for a gradient."""
-    return loop.metadata is not None and "jvp(" in loop.metadata.op_name
 
 
 def _filled_by_rows(loop: Instruction) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterable,
 
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
+from ...array.result_trees import is_field
 from ...array.traversal import topological
 from ...dataclass import dataclass
 from ...python.templates import Expression
@@ -184,9 +185,7 @@ def _is_tidy(key: tuple[tuple[Hashable, Steps], ...], members: Sequence[int], si
 def _word(places: Sequence[Place], size: int, makers: Mapping[Function, str]) -> str:
     """Return ``params`` for ``params["layers"][3]``, ``mu`` for ``state[0].mu["layers"][3]``."""
     ways = [(place.root.word, *place.before(size)[1]) for place in places]
-    attributes = [
-        steps[0][1:] for steps in zip(*ways, strict=False) if len(set(steps)) == 1 and _is_attribute(steps[0])
-    ]
+    attributes = [steps[0][1:] for steps in zip(*ways, strict=False) if len(set(steps)) == 1 and is_field(steps[0])]
     made = [place.maker(size) for place in places]
     words = {
         place.root.word if maker is None else f"{makers[maker]}_results"
@@ -205,10 +204,6 @@ def _word_of_key(places: Sequence[Place], size: int) -> str:
         return ""
     found = {f"{last_word(str(way[-1])).rstrip('_0123456789')}_{way[-2]}".replace(".", "").lower() for way in ways}
     return identifier(found.pop()) if len(found) == 1 else ""
-
-
-def _is_attribute(step: Key | Field) -> bool:
-    return isinstance(step, str) and step.startswith(".")
 
 
 def paths_of(groups: Sequence[Group], count: int, fields: FieldNames) -> list[Path | None]:

@@ -16,7 +16,7 @@ import numpy as np
 from ....templates import of_prelude
 from ....templates.prelude import conversion, floats
 from ....templates.prelude.ranges import linspace
-from ...array.node import Constant, Node, Slot, Ufunc
+from ...array.node import Constant, Node, Slot, Ufunc, literal_value
 from ...array.value import FULL
 from ...hlo.element_types import ElementType
 from ...kernels.scalars import OF_INTEGERS
@@ -92,11 +92,6 @@ def known_value(node: Node) -> Array | None:
             return None
         values[waiting.pop()] = value
     return values[node]
-
-
-def _constant(node: Node) -> Array:
-    constant: Constant = node.parameters["constant"]
-    return constant.array
 
 
 def _called(node: Node, *operands: Array) -> Array | None:
@@ -219,8 +214,8 @@ def _sum_of_equal(node: Node, x: Array) -> Array | None:
 
 
 _RULES: dict[str, Callable[..., Array | None]] = {
-    "literal": _constant,
-    "array": _constant,
+    "literal": literal_value,
+    "array": literal_value,
     "arange": lambda node: np.arange(node.parameters["stop"], dtype=node.type.dtype),
     "range": lambda node: np.arange(
         *(node.parameters[name] for name in ("start", "stop", "step")), dtype=node.type.dtype

@@ -112,19 +112,14 @@ def _place(graph: Graph, pad: Node) -> tuple[tuple[Node, ...], tuple[object, ...
     """
     part, sizes = pad.operands[0], tuple(zip(pad.parameters["widths"], pad.shape, strict=True))
     is_one = [low + high == size - 1 > 0 for (low, high), size in sizes]
-    index = tuple(
-        FULL if (low, high) == (0, 0) else low if one else (low or None, size - high if high else None, None)
-        for one, ((low, high), size) in zip(is_one, sizes, strict=True)
-    )
     if part.opcode == "broadcast_to" and not part.operands[0].ndim:
         row = part.operands[0]
     else:
         row = getitem(graph, part, tuple(0 if one else FULL for one in is_one))
-    if row.opcode != "getitem" or row.operands[0] is not part:
-        return (row,), index
-    return (part,), tuple(
-        (item or None, item + 1 if item + 1 < size else None, None) if isinstance(item, int) else item
-        for item, (_, size) in zip(index, sizes, strict=True)
+    is_named = row.opcode != "getitem" or row.operands[0] is not part
+    return (row if is_named else part,), tuple(
+        FULL if low == high == 0 else low if one and is_named else (low or None, size - high if high else None, None)
+        for one, ((low, high), size) in zip(is_one, sizes, strict=True)
     )
 
 

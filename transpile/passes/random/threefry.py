@@ -27,7 +27,7 @@ from ...array.support import Support
 from ...array.value import FULL, NEW, filled, getitem
 from ...dataclass import dataclass
 from ...hlo.element_types import F32, U32
-from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.patterns import Bindings, is_zero, pattern
 from ..rewriting.rules import Rule, apply_rules
 
 GROUPS = 5
@@ -134,10 +134,6 @@ def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
 def _is_word(node: Node, word: Node) -> bool:
     has_shape = node.shape == word.shape or prod(node.shape) == prod(word.shape) == 1
     return has_shape and _read(node) == _read(word)
-
-
-def is_zero(node: Node) -> bool:
-    return node.is_literal and not literal_value(node)
 
 
 def cipher_call(graph: Graph, initial: tuple[Node, Node], keys: tuple[Node, Node, Node]) -> Node | None:
