@@ -5,7 +5,7 @@ fusible operations; finds the functions that a program uses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 
@@ -76,6 +76,17 @@ def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], of: Graph) -> 
         if node.opcode in ("expand", "getitem") and len(operands) == 1:  # simplify parts of arguments
             return getitem(graph, operands[0], node.parameters["index"])
         return copied(graph, node, operands, narrowed(node, operands), node.parameters)
+
+
+def operations_between(known: Container[Node], node: Node, may_move: Callable[[Node], bool]) -> float:
+    """Return the number of element-wise operations from known nodes to a node; infinite if there are others that may
+    not move.
+    """
+    if node in known or node.is_literal:
+        return 0
+    if node.stands_alone or not node.operands or not may_move(node):
+        return inf
+    return node.operation.is_elementwise + sum(operations_between(known, each, may_move) for each in node.operands)
 
 
 def calls_of(function: Function, called: Function) -> list[Node]:

@@ -18,7 +18,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import copied, rewrite
 from ...dataclass import dataclass
-from .inlining import calls_of, copy_of, handed_on, used_functions
+from .inlining import calls_of, copy_of, handed_on, operations_between, used_functions
 
 Arguments = Mapping[int, Node]  # dropped parameters by position, with their replacements in the function
 Results = Mapping[int, Node | None]  # dropped results by position, with the node that callers make, None if unread
@@ -133,7 +133,7 @@ def _made_of_others(
             for inner in _inner(source, [(node.operands[0], call.node.operands[other]) for call, node in given])
         }
     known.pop(result, None)
-    if _operations(source, result, known) > _MOST_MOVED:
+    if operations_between(known, result, partial(_may_move, source)) > _MOST_MOVED:
         return None
     with called.graph.standing_for(called.parameters[place], None):
         return copy_of(called.graph, result, known, source.graph)
@@ -191,17 +191,10 @@ def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
     return set.intersection(*each)
 
 
-def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int:
-    """Return the number of element-wise operations from known nodes to a node; more than _MOST_MOVED if other nodes are
-    needed, or a costly operation would be duplicated.
-    """
-    if node in known or node.is_literal:
-        return 0
+def _may_move(source: Function, node: Node) -> bool:
+    """Return whether an operation may be done again: it is no work, or none that is costly is done twice."""
     row = node.operation
-    is_cheap = row.is_view or (row.is_elementwise and (not row.is_costly or live_nodes(source).count(node) == 1))
-    if not is_cheap or node.stands_alone or not node.operands:
-        return _MOST_MOVED + 1
-    return row.is_elementwise + sum(_operations(source, operand, known) for operand in node.operands)
+    return row.is_view or (row.is_elementwise and (not row.is_costly or live_nodes(source).count(node) == 1))
 
 
 # -- calls

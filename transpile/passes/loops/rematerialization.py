@@ -6,7 +6,7 @@ such rows.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from ...array.affine import affine
 from ...array.graph import Graph
@@ -18,7 +18,7 @@ from ...array.support import Support
 from ...array.traversal import is_inside
 from ...array.value import getitem
 from ...dataclass import dataclass
-from ..calls.inlining import copy_of
+from ..calls.inlining import copy_of, operations_between
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_line, of_all_rounds, read_by_rows, row_at
@@ -150,18 +150,10 @@ def _outside_of_call(function: Function, value: Node, live: LiveNodes) -> Node:
     others = [user for user in live.users(call) if user.opcode == "item" and user is not value]
     known = {inside[other.parameters["index"]]: other for other in others}
     known |= dict(zip(called.parameters, call.operands, strict=True))
-    if result in known or _size(result, known) > _MOST_OPERATIONS:
+    if result in known or operations_between(known, result, _is_cheap) > _MOST_OPERATIONS:
         return value
     return copy_of(function.graph, result, known, called.graph)
 
 
-def _size(node: Node, known: Container[Node]) -> int:
-    """Return the number of element-wise operations from known nodes to a node; more than the limit if others are
-    needed.
-    """
-    if node in known or node.is_literal:
-        return 0
-    is_cheap = _is_part(node) or (node.operation.is_elementwise and not node.stands_alone and node.operands)
-    if not is_cheap:
-        return _MOST_OPERATIONS + 1
-    return node.operation.is_elementwise + sum(_size(operand, known) for operand in node.operands)
+def _is_cheap(node: Node) -> bool:
+    return _is_part(node) or node.operation.is_elementwise
