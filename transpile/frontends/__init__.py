@@ -16,7 +16,6 @@ __all__ = ["array", "from_jax", "load", "load_program"]
 def load_program(
     argument: str,
     folder: Path,
-    name: str | None = None,
     *,
     function: str | None = None,
     sizes: Mapping[str, int] | None = None,
@@ -31,4 +30,4 @@ def load_program(
     """
     if is_reference(argument):
         return load_function(argument, folder, weights=weights)
-    return load(folder / argument, name=name or argument, function=function, sizes=sizes)
+    return load(folder / argument, name=argument, function=function, sizes=sizes)

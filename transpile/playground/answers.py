@@ -83,7 +83,7 @@ def _emit(question: Question) -> Answer:
         "name": generated.name,
         "source": generated.source,
         "rows": [[[list(_short(token)) for token in row.tokens], list(row.statements)] for row in rows],
-        "links": _links(module, generated, text),
+        "links": _links(generated, text),
         "instructions": sum(1 for _ in module.instructions()),
         "constants": sum(array.nbytes for array in generated.constants.values()),
         "notes": [_complaint(note) for note in module.notes],
@@ -94,7 +94,7 @@ def _short(token: Any) -> tuple[str, ...]:
     return (token.text, token.kind) if token.kind else (token.text,)
 
 
-def _links(module: HloModule, generated: GeneratedModule, text: str) -> dict[int, list[list[int]]]:
+def _links(generated: GeneratedModule, text: str) -> dict[int, list[list[int]]]:
     """Return, by line of the program, its statements, and those whose value it has; {} if ``text`` was printed anew."""
     source, lines = linked_lines(generated)
     if source.text != text:

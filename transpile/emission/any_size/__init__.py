@@ -35,7 +35,7 @@ def emit_any_size(
     and for targets and programs whose form depends on sizes.
     """
     options = {**options, "target": written_as(options["target"], witnesses.modules[0])}
-    _require_support(witnesses, options)
+    _require_support(options)
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
     given = {**options, "checks": checks, "format": False, "observe": None}
     planned = {} if options["target"].arrange is None else _sizes_to_plan_for(witnesses, options)
@@ -70,7 +70,7 @@ def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
             yield {**own, "folds_sizes": False}
 
 
-def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
+def _require_support(options: Mapping[str, Any]) -> None:
     target = options["target"]
     problems = {
         f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),

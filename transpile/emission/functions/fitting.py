@@ -34,7 +34,7 @@ class Fitting:
             text = value()
             has_lines = alone and (self.is_sum_of_lines(node) or self._is_matrix_of_lines(node))
             fits = has_lines or self.layout.fits(text, taken)
-            part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
+            part = None if fits else self._part_to_cut(node.operands) or self._view_to_cut(node, text)
             if part is None or (alone and self.breaks_rather(text, part)):
                 return text
             self.cut(part, node)
@@ -43,7 +43,7 @@ class Fitting:
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
         """Cut parts out of an update's value and indices until its line fits."""
         while not self.layout.fits(text := line(), 4 * self.writer.indent):
-            part = self._part_to_cut(node, node.operands[1:])
+            part = self._part_to_cut(node.operands[1:])
             if part is None or self.breaks_rather(text, part):
                 return
             self.cut(part, node)
@@ -102,7 +102,7 @@ class Fitting:
         texts = map(self.writer.text, node.operands[0].operands)
         return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
-    def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
+    def _part_to_cut(self, operands: Sequence[Node]) -> Node | None:
         """Return the folded part of the operands with the most operations, or None.
 
         Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.

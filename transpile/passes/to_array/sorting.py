@@ -30,7 +30,7 @@ def sort(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
     results = (
         _plain_sort(lowering, nodes, axis, keys)
         or _argsort(lowering, operands, nodes, axis, keys)
-        or _by_keys(lowering, instruction, nodes, axis, keys)
+        or _by_keys(lowering, nodes, axis, keys)
         or _by_comparator(lowering, instruction, nodes, axis)
     )
     return tuple(results) if isinstance(instruction.shape, TupleShape) else results[0]
@@ -96,7 +96,7 @@ def _counts(value: Value, axis: int) -> bool:
 
 
 def _by_keys(
-    lowering: FunctionLowering, instruction: Instruction, nodes: Sequence[Node], axis: int, keys: list[SortKey] | None
+    lowering: FunctionLowering, nodes: Sequence[Node], axis: int, keys: list[SortKey] | None
 ) -> list[Value] | None:
     if keys is None:
         return None

@@ -216,7 +216,7 @@ def concatenate(lowering: FunctionLowering, instruction: Instruction, *operands:
 
 @lowers("pad")
 def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, filling: Value) -> Value:
-    shape, sizes = instruction.array_shape, instruction.operands[0].array_shape.dimensions
+    sizes = instruction.operands[0].array_shape.dimensions
     given: tuple[PaddingDimension, ...] = instruction["padding"]
     has_free_sizes = bool(lowering.module.module.free_sizes)  # then one element here may be more elsewhere
     pairs = zip(given, sizes, strict=True)
@@ -224,7 +224,7 @@ def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, fi
     if all(part == PaddingDimension(0, 0) for part in padding):
         return operand
     if all(part.interior == 0 for part in padding):
-        return _edge_pad(lowering, shape, operand, filling, padding)
+        return _edge_pad(lowering, operand, filling, padding)
     node = lowering.plain(operand)
     value = lowering.plain(filling)
     return lowering.call(
@@ -236,7 +236,7 @@ def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, fi
 
 
 def _edge_pad(
-    lowering: FunctionLowering, shape: ArrayShape, operand: Value, filling: Value, padding: tuple[PaddingDimension, ...]
+    lowering: FunctionLowering, operand: Value, filling: Value, padding: tuple[PaddingDimension, ...]
 ) -> Value:
     """Return ``np.pad`` after negative padding is cropped."""
     cut = []
