@@ -7,7 +7,7 @@ import numpy as np
 
 from .precision import working_dtype
 
-SOLVE_BLOCK = 32  # equations that are solved together
+SOLVE_BLOCK = 64  # equations that are solved together
 
 
 def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
@@ -22,9 +22,11 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
         if a.ndim > 2:
             return np.stack([cholesky(matrix, lower) for matrix in a])
         factor = np.full_like(wide, np.nan)
-    factor[np.isnan(factor).any(axis=(-2, -1))] = np.nan
-    triangle = np.tril(factor) if lower else np.triu(factor)
-    return triangle if wide.dtype == a.dtype else triangle.astype(a.dtype)
+    missing = np.isnan(factor)
+    if missing.any():
+        factor[missing.any(axis=(-2, -1))] = np.nan
+        factor = np.tril(factor) if lower else np.triu(factor)
+    return factor if wide.dtype == a.dtype else factor.astype(a.dtype)
 
 
 def small_det(a: np.ndarray) -> np.ndarray:
