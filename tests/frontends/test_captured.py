@@ -161,3 +161,14 @@ def test_arrays_of_which_little_is_used_and_parts_with_few_numbers_are_not_store
         return x @ jnp.asarray(GATES)[:, :20], x @ jnp.asarray(narrow)[:, :60]
 
     assert not named_constants(cut)[0] & {"GATES", "narrow"}
+
+
+def test_constants_and_values_of_a_function_have_different_names():
+    x, s = numbers(3, 5), (numbers(5, 7), numbers(5, 7))
+
+    def product(S_1):
+        return S_1 @ s[1] + (S_1 @ s[0]).sum()
+
+    found = xla2py.emit(product, examples=[x])
+    assert "S_1=S_1)" in found.source
+    np.testing.assert_array_equal(found.load().main(x), jax.jit(product)(x))

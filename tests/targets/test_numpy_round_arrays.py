@@ -323,3 +323,39 @@ def test_a_carry_is_not_written_while_it_is_read_turned(following):
         return lax.scan(lambda s, row: (following(s.T.at[:, 0].set(row)), None), x, rows)[0]
 
     as_in_xla(turned, X[:9].reshape(3, 3), Y[:12].reshape(4, 3))
+
+
+def test_an_array_that_becomes_another_carry_keeps_its_name_until_then():
+    """The next value of its own carry, which has the name from its first update on, has another name or comes later."""
+
+    def changed(u, v):
+        def step(i, carry):
+            u, v, _ = carry
+            return v.at[4].add(v[i]).at[i].set(1), u.at[i].set(u[0] * 2).at[1].add(3), u
+
+        return lax.fori_loop(0, 4, step, (u, v, v))
+
+    def scanned(u, v, rows):
+        def step(k, carry):
+            u, v, _ = carry
+
+            def inside(carry, i):
+                x, row = carry
+                return (x.at[jnp.argmax(x)].add(x[i]), jnp.roll(row, 1)), row[0]
+
+            (x, _), rolled = lax.scan(inside, (v.at[k].set(7), rows[:, 0]), jnp.arange(6))
+            return x, rolled, u
+
+        return lax.fori_loop(0, 3, step, (u, v, v))
+
+    as_in_xla(changed, X[:6], Y[:6])
+    as_in_xla(scanned, X[:6], Y[:6], Y.reshape(6, 2))
+
+
+def test_no_counter_has_the_name_of_an_array():
+    def waves(x, s):
+        x = lax.fori_loop(0, 4, lambda k, x: x.at[k].add(x[0] * s[0]), x)
+        i = jnp.sin(s) * 2
+        return lax.fori_loop(0, 4, lambda _, x: jnp.cos(x * i[0]) + jnp.roll(x, 1), x), i[:, None] * i[0]
+
+    assert "for j in range(4):" in rounds(as_in_xla(waves, X[:4], Y[:4]))

@@ -64,7 +64,9 @@ class RoundWriter(ControlFlowWriter):
         self.stores: dict[Node, list[Store]] = {}  # by what is stored
         self.last: Last | None = None
         self.recent: list[Last] = []  # the kernels whose lines follow each other, and the last one
-        self.names_of_author = frozenset(writer.plan.user_names.values())  # names, of which counters take none
+        named = writer.plan.user_names
+        self.names_of_author = frozenset(named.values())  # names, of which counters of elements take none
+        self.names_of_arrays = frozenset(name for node, name in named.items() if node.ndim)  # made before all loops
 
     def lines_of_loop(self, node: Node) -> None:
         loop: Loop = node.parameters["loop"]

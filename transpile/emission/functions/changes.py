@@ -76,7 +76,8 @@ class ChangeWriter:
             writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
         is_taken = node in writer.taken_over and before in writer.texts  # the update reuses the buffer
         is_last = is_taken or self._is_last_read(before, node)
-        if name is None and is_last and (is_taken or self._keeps_its_name(before, node)):
+        keeps = name is None and is_last and (is_taken or self._keeps_its_name(before, node))
+        if keeps and writer.allocation.may_stay(writer.texts[before], self._last_change(node)):
             takes_over, name = True, writer.texts[before]
         name = name or Expression(writer.names.fresh(wanted))
         if not takes_over and node not in writer.changed_in_place:

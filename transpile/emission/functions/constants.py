@@ -14,7 +14,7 @@ from ...python.templates import Expression
 from ..expression import Renderer
 from ..layout import Layout
 from ..literals import number
-from ..naming.identifiers import identifier
+from ..naming.identifiers import Names, identifier
 from ..naming.source import is_empty_word
 from ..naming.source_reads import SourceTables
 from ..texts import nested_text
@@ -79,32 +79,36 @@ class ModuleConstants:
         self.reserved = reserved
         self._known: dict[Constant, Expression] = {}
 
-    def text(self, node: Node) -> Expression | None:
-        """Return the expression that reads a constant array, or None if the array is written within expressions."""
+    def text(self, node: Node, names: Names) -> Expression | None:
+        """Return the expression that reads a constant array, or None if the array is written within expressions.
+
+        The constant's name is none of ``names``, which are taken in the function that reads it.
+        """
         constant: Constant = node.parameters["constant"]
         if self._is_written_in_place(constant):
             return None
         if constant not in self._known:
-            self._known[constant] = self._added(node, constant)
+            self._known[constant] = self._added(node, constant, names)
         return self._known[constant]
 
     def _is_written_in_place(self, constant: Constant) -> bool:
         is_small = constant.array.size <= self.largest_folded
         return is_small and len(nested_text(constant, self.renderer.scalars)) <= LONGEST_INLINE
 
-    def _added(self, node: Node, constant: Constant) -> Expression:
+    def _added(self, node: Node, constant: Constant, names: Names) -> Expression:
         number = len(self._known) + 1
         element_type = node.type
         dtype = self.renderer.dtype(element_type)
         origin = self.origins.get(constant.sha256, "")
         word = self.word(constant) if origin else self._literal_word(constant)
-        name = self._fresh(word.upper()) if word else f"TABLE_{number}"
+        name = self._fresh(word.upper() or f"TABLE_{number}", names)
         table = self._spaced(name, constant, dtype)
         is_small = constant.array.size <= LARGEST_INLINE and not (self.as_tensors and origin)
         if not table and (is_small or self.inline):
             table = self._table(name, constant, dtype)
         if table:
             self.names.add(name)
+            names.taken.add(name)
             self.lines.append(table)
             return Expression(name)
         mark = constant.sha256[:_DIGITS_OF_NAME] if self.are_shared else number
@@ -131,10 +135,11 @@ class ModuleConstants:
         word = self.tables.of(constant.array)
         return "" if is_empty_word(word) else word
 
-    def _fresh(self, name: str) -> str:
-        """Return a name that is unique in the module."""
-        names = chain((name,), (f"{name}_{k}" for k in count(2)))
-        return next(each for each in names if each not in self.names and each not in self.reserved)
+    def _fresh(self, name: str, names: Names) -> str:
+        """Return a name that is unique in the module, and in the function that reads it."""
+        taken = (self.names, self.reserved, names.taken)
+        wanted = chain((name,), (f"{name}_{k}" for k in count(2)))
+        return next(each for each in wanted if not any(each in some for some in taken))
 
     def _spaced(self, name: str, constant: Constant, dtype: str) -> str:
         """Return the statement of an evenly spaced table, by its first and last number, or an empty string."""

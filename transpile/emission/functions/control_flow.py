@@ -27,6 +27,8 @@ _FEWEST_LEFT = 2  # lines of a body that is left by a break
 class ControlFlowWriter:
     """The writer of the loops and branches of one function."""
 
+    names_of_arrays: frozenset[str] = frozenset()  # which counters may not have
+
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
@@ -123,6 +125,7 @@ class ControlFlowWriter:
     def _name_carries(self, node: Node, loop: Loop) -> None:
         parts = self.writer.items.get(node, {})
         wanted = self.writer.wanted.of_source(node, loop)
+        taken = {self.writer.texts.get(part) for part in parts.values()}  # next values of carries of the loop around
         for k, carry in enumerate(loop.carries):
             item = parts.get(k)
             name = self.writer.texts.get(item) if item is not None else None
@@ -130,7 +133,7 @@ class ControlFlowWriter:
                 is_authors = carry in wanted
                 own = wanted[carry] if is_authors else self.writer.wanted.of_carry(carry, loop)
                 name = self._shared_name(node, carry, item, own)
-                if name is None or (is_authors and name != identifier(own)):
+                if name is None or name in taken or (is_authors and name != identifier(own)):
                     name = Expression(self.writer.names.fresh(own))
             self.writer.texts[carry.parameter] = name
             if item is not None:
@@ -252,7 +255,7 @@ class ControlFlowWriter:
         assert loop.counter is not None
         if not named and not self.writer.plan.uses.get(loop.counter):
             return "_"
-        name = letter(self.writer)
+        name = letter(self.writer, self.names_of_arrays)
         self.writer.texts[loop.counter] = Expression(name)
         return name
 

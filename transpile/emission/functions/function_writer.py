@@ -260,7 +260,7 @@ class FunctionWriter:
             pass
         elif statement.results:
             self._several(statement)
-        elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
+        elif statement.opcode == "array" and (self.constants.text(statement, self.names) or "").isidentifier():
             self.texts[statement] = self.value(statement)  # a module constant keeps its name
         elif statement.element_type is None and not statement.is_python_int:
             self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
@@ -290,7 +290,7 @@ class FunctionWriter:
         """Return the expression of a node, even if the node has a name."""
         if node.opcode == "copy" and node.operands[0].opcode == "array" and self._is_new(node.operands[0]):
             return self.value(node.operands[0])
-        known = self.constants.text(node) if node.opcode == "array" else None
+        known = self.constants.text(node, self.names) if node.opcode == "array" else None
         if known is not None:
             known = self.renderer.expression("constant", node, known)
         self.written[node] = text = known or self.folded(node)
@@ -298,7 +298,7 @@ class FunctionWriter:
 
     def _is_new(self, table: Node) -> bool:
         """Return whether a constant array is written within the expression that reads it, and so is a new array."""
-        return table not in self.texts and self.constants.text(table) is None
+        return table not in self.texts and self.constants.text(table, self.names) is None
 
     def array_value(self, node: Node) -> Expression:
         """Return the expression of a named node where an array is required."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,9 +24,9 @@ _MOST_TARGETS = 6  # results that one statement unpacks
 At = partial[str]  # from an index to the text of the item
 
 
-def letter(writer: Writing) -> str:
-    """Return a name for a counter."""
-    name = next((c for c in COUNTERS if c not in writer.names.taken), None) or "index"
+def letter(writer: Writing, other: Container[str] = ()) -> str:
+    """Return a name for a counter that no value has, and none of the ``other`` names."""
+    name = next((c for c in COUNTERS if c not in writer.names.taken and c not in other), None) or "index"
     return writer.names.fresh(name)
 
 

@@ -28,7 +28,8 @@ class NameAllocation:
         self.known_types = types
         self._holders: dict[str, Node] = {}  # name: the value it stands for
         self._types: dict[str, set[KnownType | None]] = {}  # name: the types of all values it has stood for
-        self._taken_until: dict[Node, set[Node]] = {}  # carry: values that may borrow its name
+        self._taken_until: dict[Node, set[Node]] = {}  # carry, value in its name: values that may have the name
+        self._borrowed = set[Node]()  # carries, and new values that have their names
         self.shares = True  # whether values may take over the names of dead values
         self._results = tuple(results)
         self._pending = self._counted()  # value: the statements that are still to read it; results count as one
@@ -62,7 +63,10 @@ class NameAllocation:
             self._pending[node] = self._pending.get(node, 0) - 1
 
     def hold(self, name: str, node: Node) -> None:
-        """Record that a name stands for a node from here on."""
+        """Record that a name stands for a node from here on; a carry's name that is lent stays so."""
+        holder = self._holders.get(name)
+        if holder in self._taken_until:
+            self._taken_until[node] = self._taken_until[holder]
         self._holders[name] = node
         self._types.setdefault(name, set()).add(self.known_types.get(node))
 
@@ -71,8 +75,8 @@ class NameAllocation:
         self._pending[node] = self._pending.get(node, 0) + _FOREVER
 
     def is_lent(self, node: Node) -> bool:
-        """Return whether a value is a carry of the loop around, or has a name that such a carry lends."""
-        return node in self._taken_until
+        """Return whether a value is a carry of the loop around, or a new value in the name of such a carry."""
+        return node in self._borrowed
 
     def lends(self, carry: Node, node: Node) -> bool:
         """Return whether a value may take the name of a carry.
@@ -81,13 +85,18 @@ class NameAllocation:
         """
         return node in self._taken_until.get(carry, {node})
 
+    def may_stay(self, name: str, node: Node) -> bool:
+        """Return whether an updated value may keep the name of the array before the update, perhaps a carry's."""
+        holder = self._holders.get(name)
+        return holder is None or holder.region is not node.region or self.lends(holder, node)
+
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
         """Return a name for a new value, or a result of ``made_by``: the wanted one if its holder is dead by then."""
         name = identifier(wanted)
         holder = self._holders.get(name)
         if holder is not None and self._takes_over(node, name, made_by or node):
             if holder in self._taken_until:
-                self._taken_until[node] = self._taken_until[holder]
+                self._borrowed.add(node)
             self.hold(name, node)
             return name
         fresh = self.names.fresh(name)
@@ -144,6 +153,7 @@ class NameAllocation:
                 elif statement.operation.changes:  # the copy that it changes has the name before the rest is read
                     read_inside = self.reads.of_roots(statement.operands[1:]) - {statement.operands[0]}
             self.hold(texts[carry.parameter], carry.parameter)
+            self._borrowed.add(carry.parameter)
             self._taken_until[carry.parameter] = {
                 node
                 for node in self.plan.named - read_inside
