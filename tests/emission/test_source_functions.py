@@ -446,6 +446,28 @@ def test_functions_of_jax_have_the_parameters_of_its_documents(name, is_jaxs):
     assert ("minval: Scalar, maxval: Scalar)" in source) is is_jaxs
 
 
+RISING = """HloModule m
+soft { Arg_0.1 = f32[8] parameter(0)  sine = f32[8] sine(Arg_0.1)  exp = f32[8] exponential(sine)
+  cosine = f32[8] cosine(Arg_0.1)  ratio = f32[8] divide(exp, cosine)  ROOT r = f32[8] add(ratio, Arg_0.1) }
+ENTRY main { x = f32[8] parameter(0)  w = f32[8] parameter(1)
+  a = f32[8] power(x, w)  b = f32[8] power(w, x)  k = f32[8] add(a, b)  l = f32[8] call(k), to_apply=soft
+  n = f32[8] add(l, k)  o = f32[8] call(n), to_apply=soft  ROOT r = f32[8] multiply(o, n) }
+"""
+
+
+@pytest.mark.parametrize(("given", "parameter"), [("k", "x"), ("rate", "rate")])
+def test_a_single_parameter_is_not_called_as_what_makes_its_argument(given, parameter):
+    text = RISING.replace("(k)", "(x)").replace("(n)", "(x)").replace("x =", "rate =").replace("(x", "(rate")
+    source = xla2py.emit(RISING if given == "k" else text.replace(", x)", ", rate)")).source
+    assert f"def soft({parameter}: Array)" in source
+
+
+@pytest.mark.parametrize("name", ["_normal", "_threefry_split"])
+def test_the_random_functions_of_jax_take_a_key(name):
+    source = xla2py.emit(RISING.replace("soft", name), checks=False).source
+    assert f"def {name.strip('_')}(key: Array)" in source
+
+
 def test_parameters_are_not_those_of_a_function_main_that_traced_the_program():
     real = pytest.importorskip("jax")
 

@@ -297,6 +297,25 @@ AUTHORS = {
         GIVEN_TEXT.replace("y =", "tau =").replace("(y,", "(tau,").replace(", y)", ", tau)").replace("3:8", "3:10"),
         "    tau_over_scale = tau / scale\n",
     ),
+    "a mask inside an expression does not have its name": (
+        "def layer(x, w):\n    up = jnp.where(x > 0, x, x)\n    z = jnp.where(x > 0, w, up)\n    return z / w\n",
+        ASKED := """
+        x = f32[8] parameter(0)
+        w = f32[8] parameter(1)
+        zeros = f32[8] broadcast(f32[] constant(0)), dimensions={}
+        above = pred[8] compare(x, zeros), direction=GT, @2:9
+        same = f32[8] select(above, x, x), @2:9
+        one = f32[8] select(above, w, same), @3:8
+        two = f32[8] select(above, same, w)
+        ROOT result = f32[8] divide(one, two)
+        """,
+        "    mask = x > 0\n",
+    ),
+    "a mask that is the value does": (
+        "def layer(x, w):\n    up = x > 0\n    z = jnp.where(up, w, x)\n    return z / w\n",
+        ASKED.replace("same = f32[8] select(above, x, x), @2:9", "same = f32[8] copy(x)"),
+        "    up = x > 0\n",
+    ),
     "the name of a tree is that of none of its leaves": (
         "def play(p, x):\n    state = step(p, x)\n    return state\n",
         """

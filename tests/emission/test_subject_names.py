@@ -53,7 +53,15 @@ def softened(logits):
             (np.int32(3),),
             "count_float32 = count.astype(np.float32)",
         ),
-        # masks are about what they compare
+        # masks are about what they compare, not about the bounds
+        *(
+            (
+                lambda u, w, bound=bound: jnp.where(u > bound(w), w, 1.0) @ jnp.where(u > bound(w), 2.0, w).T,
+                (X, W),
+                mask,
+            )
+            for bound, mask in ((lambda w: w[0, 0], "u_mask = u > w[0, 0]"), (lambda w: w, "mask = u > w"))
+        ),
         (
             lambda u, w: jnp.where((u > 1) & (u < 2), w, 1.0) @ jnp.where((u > 1) & (u < 2), 2.0, w).T,
             (X, W),

@@ -162,6 +162,8 @@ class ArgumentWriter:
                 word = caller.wanted.of_argument(operand)
                 names.append("" if 0 < len(saying) < len(calls) and word in operation_words() else word)
         words = dict(enumerate(common_words(given)))
+        if len(words) == 1 and words[0] in operation_words():
+            words[0] = ""
         for caller in self.writer.earlier_writers:
             words |= caller.leaf_maps.words(self.function)
         return [*words.values()]

@@ -71,7 +71,8 @@ class SubjectNames:
             name = key[1] if key else writer.arguments.leaf_names.get(node, "")
         else:
             name = writer.names.numbered.get(text, text)
-            if name != own and node.operands and name.rpartition("_")[2] in operation_words():
+            is_made = node.operands or node.opcode == "array"
+            if name != own and is_made and name.rpartition("_")[2] in operation_words():
                 return ""
         is_empty = is_empty_word(name) and not (is_beside and node.opcode == "parameter")
         says_little = name in _EMPTY or is_empty or (name in self.joined and not may_be_joined)
@@ -150,9 +151,9 @@ def _after(form: str, word: str) -> str:
 
 
 def _compared(node: Node) -> Iterator[Node]:
-    """Yield the arrays that a mask compares, without numbers."""
+    """Yield the arrays that a mask compares, without numbers; numbers if it is one."""
     for operand in node.operands:
         if operand.operation.names_after == _MASK:
             yield from _compared(operand)
-        elif not operand.is_literal:
+        elif not operand.is_literal and (operand.ndim or not node.ndim):
             yield operand

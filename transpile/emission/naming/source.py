@@ -18,7 +18,9 @@ from ...array.program import Function, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
+from ...hlo.element_types import PRED
 from ...hlo.ir import HloModule, Instruction
+from ...hlo.shapes import ArrayShape
 from ...hlo.stack_frames import CallChains, has_own_lines
 from ...passes.calls.inlining import handed_on
 from ...walks import reached
@@ -105,6 +107,8 @@ class SourceNames:
         self.functions = SourceFunctions(self.chains, trees)
         self.reads = ReadNames(module, self.chains, trees)
         self.tables = SourceTables(trees)
+        self._computations = module.computations
+        self._beside: dict[bool, dict[Instruction, list[Instruction]]] = {}  # of each table: those of the same site
         self._of_results: dict[Function, dict[Node, str]] = {}
         self.contexts = ContextNames(module, self.chains)
         self.gradients = ArgumentGradients()
@@ -189,9 +193,31 @@ class SourceNames:
         for node in nodes:  # a value that a later expression passes on is its value, too
             for site in sites.get(node, []):
                 same = [other for other in sites[node] if other[:2] == site[:2]]  # other calls of the function there
-                if all(node in values.get(other, ()) for other in same) and (node, site) not in continued:
+                is_value = all(node in values.get(other, ()) for other in same) and (node, site) not in continued
+                if is_value and not self._is_only_asked(graph, node, site, table):
                     named[node] = site[0]
         return named
+
+    def _is_only_asked(self, graph: Graph, node: Node, site: Site, table: Targets) -> bool:
+        """Return whether a node is a mask in an expression with another value: ``x > 0`` in ``y = where(x > 0, x, 0)``.
+
+        It leaves the expression if its value became a part of another one, or if the gradient reads the mask.
+        """
+        made = next((each for each in graph.results.get(node, ()) if self.site(each, table) == site), None)
+        if node.element_type is not PRED or made is None:
+            return False
+        beside = self._beside.setdefault(table is self.targets, {})
+        for computation in self._computations if not beside else ():
+            of_sites: dict[Site | None, list[Instruction]] = {}
+            for each in computation.instructions:
+                of_sites.setdefault(self.site(each, table), []).append(each)
+            beside.update((each, found) for key, found in of_sites.items() if key is not None for each in found)
+        others = [
+            each
+            for each in beside.get(made, ())
+            if isinstance(each.shape, ArrayShape) and each.shape.element_type is not PRED
+        ]
+        return bool(others) and not {*reached([made], lambda each: each.operands)}.issuperset(others)
 
     def taken_apart(self, instruction: Instruction | None) -> TakenApart | None:
         """Return the names and the place of the author's unpacking that an instruction comes from, or None."""

@@ -33,7 +33,10 @@ _RESULT = "result["  # what the step of a scan gives to be stacked
 
 # The parameters of JAX's own functions, whose files are not those of the author.
 _OF_JAX = {
+    "_normal": ("key",),
+    "_normal_real": ("key",),
     "_randint": ("key", "minval", "maxval"),
+    "_threefry_split": ("key",),
     "_truncated_normal": ("key", "lower", "upper"),
     "_uniform": ("key", "minval", "maxval"),
 }
