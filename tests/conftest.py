@@ -21,7 +21,7 @@ from xla2py.transpile.equivalence.reference.participants import Workers
 from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 from xla2py.transpile.kernels.verifier import verify_kernels
 
-gc.set_threshold(20_000, 20, 100_000)  # all that there is is looked through where a process has grown alone
+gc.set_threshold(20_000, 20, 20)
 
 MODEL = """
 ENTRY main {
@@ -83,7 +83,6 @@ def pytest_collection_finish():
     in a process of their own need no plugins, which take longer to import than they run.
     """
     sys.dont_write_bytecode = True
-    gc.freeze()  # what is imported stays
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
@@ -117,7 +116,10 @@ def megabytes():
 
 @pytest.fixture(autouse=True, scope="module")
 def settled_memory(megabytes):
-    """Where the process has grown, the collector frees what nobody has any more, and JAX forgets what it compiled."""
+    """The garbage collector seldom scans objects that exist before the tests of a file: they are old.
+
+    Only where the process has grown, it frees those that nobody has any more, and JAX forgets what it compiled.
+    """
     if resident() > megabytes[0] + 400:
         if "jax" in sys.modules:
             sys.modules["jax"].clear_caches()
@@ -125,6 +127,8 @@ def settled_memory(megabytes):
         if sys.platform == "linux":
             ctypes.CDLL(None).malloc_trim(0)
         megabytes[0] = resident()
+    gc.freeze()
+    gc.unfreeze()  # they are in the oldest generation now
 
 
 def resident():

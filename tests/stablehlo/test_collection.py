@@ -28,6 +28,8 @@ def old_objects():
     """What there is before these tests is not looked through at each."""
     gc.collect()
     gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def cycles_of(read):
