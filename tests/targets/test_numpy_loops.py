@@ -186,6 +186,13 @@ def test_unsigned_numbers_of_a_loop_meet_no_signed_constants():
     assert differences(text, [np.uint8(5)]) == []
 
 
+def test_a_loop_reads_one_element_of_what_it_begins_with():
+    def doubled(x):
+        return lax.fori_loop(0, 3, lambda i, total: total * 2 + x[1] - x, x)
+
+    assert kernels(as_in_xla(doubled, X)) == ["loop_kernel"]
+
+
 def test_a_loop_with_what_numba_lacks_stays_where_it_is():
     text = ROUNDS.replace("f32[8] multiply(x, vs)", "f32[8] reduce-precision(x), exponent_bits=5, mantissa_bits=2")
     module = xla2py.emit(text.replace("f32", "f64"), style="fast", format=False)

@@ -18,6 +18,8 @@ from ...kernels.index_maps import identity
 from ...kernels.kernel import Kernel
 from ...kernels.operations import is_generated
 
+_Inputs = dict[tuple[Node, bool], Node]  # parameters by what they are outside and whether they are read as a whole
+
 
 def kernel_loops(function: Function) -> None:
     """Move the loops of a function into the kernels that they call, where they contain nothing else."""
@@ -152,7 +154,7 @@ class LoopKernel:
     def _kernel(self, initials: tuple[Node, ...]) -> tuple[Kernel, tuple[Node, ...]]:
         graph, inner = Graph(), self.inner
         kernel = Kernel(Function(inner.function.computation, graph, originals=inner.function.originals), inner.loop)
-        inputs: dict[Node, Node] = {}
+        inputs: _Inputs = {}
         body = graph.root.child("loop")
         counter = graph.parameter((), S32, body, python_int=True)
         carries = []
@@ -169,8 +171,9 @@ class LoopKernel:
                     made[parameter] = graph.typed("scalar", (counter,), (), operand.element_type)
             else:
                 outer = self.function.graph.current_of_shape(operand)
-                made[parameter] = _input(graph, outer, inputs)
-                if parameter in inner.whole:
+                is_whole = parameter in inner.whole
+                made[parameter] = _input(graph, outer, inputs, is_whole)
+                if is_whole:
                     kernel.whole.add(made[parameter])
         goes_on = self._goes_on()
         with graph.inside(body):
@@ -192,12 +195,13 @@ class LoopKernel:
                 graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
             )
         kernel.function.parameters = list(inputs.values())
-        kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
+        operands = tuple(outer for outer, _ in inputs)
+        kernel.inputs, kernel.outputs = [*operands], [self.items[index] for index in self.wanted]
         kernel.shapes = [node.shape for node in kernel.outputs]
         kernel.at = [identity(inner.loop) for _ in kernel.outputs]
-        return kernel, tuple(inputs)
+        return kernel, operands
 
-    def _initial(self, graph: Graph, initial: Node, inputs: dict[Node, Node]) -> Node:
+    def _initial(self, graph: Graph, initial: Node, inputs: _Inputs) -> Node:
         """The initial value of an element: a constant, or a read."""
         if is_generated(initial) and initial.operands:
             literal = initial.operands[0]
@@ -239,7 +243,7 @@ def _chosen(graph: Graph, new: Node) -> Node:
     return graph.typed("add", (new.operands[0], graph.literal(1, new.type)), new.shape, new.element_type)
 
 
-def _input(graph: Graph, outer: Node, inputs: dict[Node, Node]) -> Node:
-    if outer not in inputs:
-        inputs[outer] = graph.parameter(outer.shape, outer.element_type, graph.root)
-    return inputs[outer]
+def _input(graph: Graph, outer: Node, inputs: _Inputs, is_whole: bool = False) -> Node:
+    if (outer, is_whole) not in inputs:
+        inputs[outer, is_whole] = graph.parameter(outer.shape, outer.element_type, graph.root)
+    return inputs[outer, is_whole]
