@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py import emit
+from xla2py import emit, from_jax
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_dask, on_device, uneven
@@ -168,6 +168,17 @@ def test_ranges_that_data_give(name, kind):
             for own, same in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(own, np.asarray(same))
                 assert np.asarray(own).dtype == same.dtype
+
+
+def test_a_device_waits_for_bounds_that_are_named_after_a_function():
+    def counted(n, x):
+        return lax.fori_loop(jnp.minimum(n, 3), jnp.maximum(n, 4), lambda i, x: x + i, x)
+
+    program = from_jax(lambda *given: (counted(*given), given[0] + 1), np.int32(5), X)
+    module = emit(program, "cupy")
+    assert "counted_number = int(cp.minimum(" in module.source
+    found = on_device(program, [np.int32(5), X], module)
+    np.testing.assert_allclose(found[0], X + 7, rtol=1e-6)
 
 
 def test_places_of_the_largest_are_bounded_where_their_type_reaches():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -128,7 +129,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __int__(self) -> int:
         caller = sys._getframe(1)
         line = linecache.getline(caller.f_code.co_filename, caller.f_lineno).strip()
-        is_bound = line.startswith(("for ", "number")) and "int(" in line  # of a loop
+        is_bound = "int(" in line and _OF_BOUND.match(line)
         if not is_bound and not any(frame in MAY_WAIT for frame in functions()):
             raise HiddenWait("int() waits for the device")
         graphs.not_captured("the host asks for a value")
@@ -138,6 +139,9 @@ class DeviceArray(NDArrayOperatorsMixin):
         raise HiddenWait("this waits for the device")
 
     __array__ = __float__ = __complex__ = __index__ = _waits
+
+
+_OF_BOUND = re.compile(r"for |\w*number(_\d+)? = ")  # the line with the bound of a loop
 
 
 def _is_in_condition(text: str, line: int) -> bool:
