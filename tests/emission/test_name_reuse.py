@@ -159,3 +159,19 @@ def test_the_copy_that_is_changed_does_not_have_the_name_of_what_its_new_element
     own = xla2py.emit(xla2py.from_jax(program, x, y)).load().main(x, y)
     for mine, expected in zip(own, jax.jit(program)(x, y), strict=True):
         np.testing.assert_array_equal(mine, expected)
+
+
+def test_a_number_belongs_to_one_wanted_name():
+    """``z_2`` is what ``z[2]`` is called, and the second ``z``."""
+
+    def step(i, a, b):
+        z = jnp.zeros_like(a).at[(jnp.array([1, 3, 0]) + i) % 3].add(b)
+        return b, z + a
+
+    def program(*z):
+        return jax.lax.fori_loop(0, 3, lambda i, state: step(i, *state), step(1, *z[1:]))
+
+    given = [np.arange(first, first + 3, dtype=np.int32) for first in range(3)]
+    own = xla2py.emit(xla2py.from_jax(program, *given)).load().main(*given)
+    for mine, expected in zip(own, jax.jit(program)(*given), strict=True):
+        np.testing.assert_array_equal(mine, expected)

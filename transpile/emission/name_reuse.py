@@ -36,7 +36,8 @@ def reuse_names(writer: Writing) -> None:
             types[text].add(writer.allocation.known_types.get(node))
     new_names: dict[str, str] = {}
     for base, names in families.items():
-        leaders = [base] if base in tracked - live.fixed else []
+        is_own = base not in writer.names.numbered  # else the names of that family may become it, too
+        leaders = [base] if is_own and base in tracked - live.fixed else []
         members = [name for name in names if name not in live.fixed]
         new_names |= _renamed(leaders, members, live, parameters, types)
     for names in families.values():
