@@ -167,3 +167,17 @@ def test_what_is_refused_at_the_users_own_line(name):
     text, message = REFUSED[name]
     with pytest.raises(UsageError, match=f"<string>:{message}"):
         xla2py.load(text.replace("OPERATION", SINE), sizes={"N": 6})
+
+
+def test_a_constant_of_one_number_takes_no_memory():
+    """The size of a tebibyte; random numbers at an open size have such constants."""
+    text = """
+module @m {
+  func.func public @main(%x: tensor<1099511627776xi32>) -> tensor<1099511627776xi32> {
+    %c = stablehlo.constant dense<0> : tensor<1099511627776xi32>
+    %0 = stablehlo.or %x, %c : tensor<1099511627776xi32>
+    return %0 : tensor<1099511627776xi32>
+  }
+}
+"""
+    assert xla2py.load(text).entry.root.opcode == "parameter"

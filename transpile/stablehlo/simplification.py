@@ -66,7 +66,7 @@ def _or(simplifier: Simplifier, operation: Operation) -> Replacement:
     array, shape = simplifier.constant(right), _type(right)
     if not is_splat_array(array) or shape is None or not (shape.element_type.is_integral or array.dtype == bool):
         return None
-    number = array.ravel()[0]
+    number = array.flat[0]
     if not number:
         return [left]
     return [right] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
@@ -99,7 +99,7 @@ def _reduce(simplifier: Simplifier, operation: Operation) -> Replacement:
     if compute is not None and shape is not None and shape.element_type.name == "pred":
         arrays = [simplifier.constant(value) for value in operation.operands]
         if len(arrays) == 2 and all(map(is_splat_array, arrays)):
-            number = compute(*(array.ravel()[0] for array in arrays))
+            number = compute(*(array.flat[0] for array in arrays))
             operation.regions = []
             simplifier.become_constant(operation, splat(number, shape))
     return None
@@ -158,7 +158,7 @@ def _select(simplifier: Simplifier, operation: Operation) -> Replacement:
         return [yes]
     array = simplifier.constant(predicate)
     if is_splat_array(array):
-        return [yes if array.ravel()[0] else no]
+        return [yes if array.flat[0] else no]
     inner = simplifier.made.get(predicate)
     if inner is not None and inner.name == "stablehlo.not":
         operation.operands = [inner.operands[0], no, yes]

@@ -156,7 +156,7 @@ class Simplifier:
     def is_all(self, value: Value, number: int) -> bool:
         """Tell whether a value is one number everywhere."""
         array = self.constants.get(value)
-        return array is not None and is_splat_array(array) and bool(array.ravel()[0] == number)
+        return array is not None and is_splat_array(array) and bool(array.flat[0] == number)
 
     def is_same(self, left: Value, right: Value) -> bool:
         """Tell whether two values are one, or equal constants."""
