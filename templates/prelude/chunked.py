@@ -115,7 +115,7 @@ class Pieces:
         return Unread(self.array, index)
 
 
-def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
+def in_chunks(planned: Chunks, chosen: Any, /, **arrays: Any) -> list[Any]:
     """Return the arrays in chunks as ``chosen`` says, for each or for all, and else as
     ``planned``. Arrays that are not in the plan are dask arrays of one chunk.
 
