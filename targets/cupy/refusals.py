@@ -12,13 +12,16 @@ def refuses(node: Node) -> str | None:
         return "one kernel adds up all shifted images faster"
     if node.parameters.get("function") == "top_values":
         return "one kernel finds the first of each row together with their places"
+    if node.parameters.get("function") == "search_rows":
+        return "halving in all rows at once takes fewer kernels"
     return refused_by(RULES, None, node)
 
 
 # Functions of CuPy that are the same as NumPy's of that name.
 LIBRARY = frozenset(
-    "angle arccos arccosh arcsin arcsinh arctan arctanh conj copysign diff fmod full_like hypot linalg.cholesky "
-    "linalg.eigh linalg.eigvalsh linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile trunc".split()
+    "angle arccos arccosh arcsin arcsinh arctan arctanh bartlett blackman conj copysign diff fft.fftfreq fmod "
+    "full_like hamming hanning hypot kaiser linalg.cholesky linalg.eigh linalg.eigvalsh linalg.solve linalg.svd "
+    "nextafter log10 log2 pad repeat signbit tile trunc".split()
 )
 
 
@@ -26,6 +29,8 @@ def _called_by_name(node: Node) -> str | None:
     function = node.parameters["function"]
     if node.parameters["keywords"].get("upper"):
         return f"cp.{function} has no upper"
+    if function == "log2" and node.type.is_complex:
+        return "cp.log2 takes no complex numbers"
     return None if function in LIBRARY else f"cp.{function} is not what np.{function} is"
 
 

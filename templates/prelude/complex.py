@@ -96,6 +96,29 @@ def complex_sqrt(z: np.ndarray) -> np.ndarray:
     return root
 
 
+def complex_sinh(z: np.ndarray) -> np.ndarray:
+    """Return `np.sinh(z)` as a difference of exponentials, real for real numbers."""
+    log_2 = 0.6931471805599453
+    sinh: np.ndarray = complex_exp(z - log_2) - complex_exp(-log_2 - z)
+    return sinh
+
+
+def complex_cosh(z: np.ndarray) -> np.ndarray:
+    """Return `np.cosh(z)` as a sum of exponentials, real for real numbers."""
+    log_2 = 0.6931471805599453
+    cosh: np.ndarray = complex_exp(z - log_2) + complex_exp(-log_2 - z)
+    return cosh
+
+
+def complex_logaddexp(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return `log(exp(a) + exp(b))`, with an angle from -pi to pi."""
+    is_larger = np.where(a.real == b.real, a.imag > b.imag, a.real > b.real)
+    larger = np.where(is_larger, a, b)
+    total = larger + complex_log1p(complex_exp(a + b - larger * 2))
+    angle = np.mod(total.imag + np.pi, 2 * np.pi) - np.pi
+    return complex_from_parts(total.real, angle)
+
+
 def complex_sin(z: np.ndarray) -> np.ndarray:
     """Return `np.sin(z)`; NaN in both parts where the real part is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):

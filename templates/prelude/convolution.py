@@ -122,16 +122,16 @@ def correlate(
         x, kernel = x[:, None], kernel[None]
         return correlate(x, kernel, None, None, groups, is_depthwise)[:, 0]
     *window, depth, features = kernel.shape
-    taps, ones = prod(window), (1,) * len(window)
-    sizes = window_counts(x.shape[1:-1], window, strides or ones, dilation or ones)
+    taps, steps = prod(window), strides or (1,) * len(window)
+    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
     if depth == 0 or len(x) * features * prod(sizes) == 0:
         return np.zeros((len(x), *sizes, features), x.dtype)
-    fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides or ones) * prod(sizes)
+    fills_image = prod(x.shape[1:-1]) <= 4 * prod(steps) * prod(sizes)
     if is_depthwise and fills_image:
         return depthwise(x, kernel, groups, strides, dilation)
     if taps == 1 and groups == 1:
-        steps = (slice(None, None, by) for by in strides or ones)
-        pointwise: np.ndarray = x[:, *steps] @ kernel.reshape(depth, features)
+        places = (slice(None, None, by) for by in steps)
+        pointwise: np.ndarray = x[:, *places] @ kernel.reshape(depth, features)
         return pointwise
     axes, spans = tuple(range(1, x.ndim - 1)), window
     if dilation:
@@ -262,8 +262,7 @@ def depthwise(
             np.multiply(shifted[0], factors[0], out=part)
             for image, factor in zip(shifted[1:], factors[1:], strict=True):
                 part += np.multiply(image, factor, out=weighted[: len(part)])
-    ones = (1,) * len(window)
-    sizes = window_counts(x.shape[1:-1], window, strides or ones, dilation or ones)
+    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
     return total[:, *map(slice, sizes)]
 
 
@@ -283,9 +282,15 @@ def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
 def window_counts(
     lengths: Sequence[int],
     window: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
+    strides: Sequence[int] | None,
+    dilation: Sequence[int] | None,
 ) -> list[int]:
     """Return how many windows there are along each axis."""
-    each = zip(lengths, window, strides, dilation, strict=True)
-    return [max(0, n - (size - 1) * step - 1 + by) // by for n, size, by, step in each]
+    if dilation:
+        window = [
+            (size - 1) * by + 1 for size, by in zip(window, dilation, strict=True)
+        ]
+    counts = [max(0, n - size + 1) for n, size in zip(lengths, window, strict=True)]
+    if strides:
+        counts = [-(-n // by) for n, by in zip(counts, strides, strict=True)]
+    return counts

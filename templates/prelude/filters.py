@@ -75,5 +75,5 @@ def banded_products(
             matrix = band[:rows, : rows + reach - 1]
             part += matrix @ tall[..., shift : shift + used]
         start = stop
-    sizes = window_counts(rest, weights.shape[1:], (1,) * len(rest), dilation[1:])
+    sizes = window_counts(rest, weights.shape[1:], None, dilation[1:])
     return total.reshape(batch, count, *rest)[:, :, *map(slice, sizes)]

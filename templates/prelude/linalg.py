@@ -50,6 +50,15 @@ def small_det(a: np.ndarray) -> np.ndarray:
     return determinant
 
 
+def det_3x3(matrix: np.ndarray) -> np.ndarray:
+    """Return the determinants of matrices [.., 3, 3], as a sum of products."""
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(matrix, (-2, -1), (0, 1))
+    with np.errstate(all="ignore"):
+        total: np.ndarray = a * e * i + b * f * g + c * d * h
+        total = total - c * e * g - a * f * h - b * d * i
+    return total
+
+
 def triangular_solve(
     a: np.ndarray,
     b: np.ndarray,

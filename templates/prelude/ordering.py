@@ -140,6 +140,24 @@ def search_sorted(
     return high
 
 
+def search_rows(
+    tables: np.ndarray, values: np.ndarray, side: str = "left"
+) -> np.ndarray:
+    """Return ``search_sorted`` of each row of ``values`` in that row of ``tables``."""
+    rows, n = tables.shape
+    low = np.zeros((rows, np.shape(values)[-1]), np.uint32)
+    high = np.full(low.shape, n, np.uint32)
+    for _ in range(n.bit_length()):
+        middle = low + (high - low) // 2
+        found = np.take_along_axis(tables, np.minimum(middle, n - 1), -1)
+        if side == "left":
+            goes_left = (values <= found) | np.isnan(found)
+        else:
+            goes_left = (values < found) | np.isnan(found) & ~np.isnan(values)
+        low, high = np.where(goes_left, low, middle), np.where(goes_left, middle, high)
+    return high
+
+
 def search_many(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:

@@ -322,6 +322,7 @@ def test_a_depthwise_convolution_takes_forty_lines():
         feature_group_count=3
     }""").source
     assert lines_of(source, "convolution", "correlate", "depthwise", "window_counts") <= 40
+    assert "ones" not in source  # without strides and dilation
 
 
 def test_a_test_of_which_a_call_never_reads_the_rest_is_kept():

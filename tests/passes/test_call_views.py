@@ -98,3 +98,54 @@ def test_what_is_reversed_twice_is_not_reversed(view, is_taken):
     text = entry(*(line.replace("{}", view) for line in CALLS), functions=REVERSED + less)
     assert ("[::-1]" not in xla2py.emit(text).source) == is_taken
     assert_agrees(text, X[0], X[1] * 3, without="call_views")
+
+
+STACKED = """HloModule m
+
+work {{
+  x = f32[4] parameter(0)
+  i = s32[3] parameter(1)
+  e = f32[4] exponential(x)
+  s = f32[4] sine(e)
+  c = f32[4] cosine(s)
+  l = s32[3] abs(i)
+  m = s32[3] minimum(l, i)
+  t = s32[3] multiply(l, m)
+  u = s32[3] add(t, l)
+  a = s32[3,1] reshape(l)
+  b = s32[3,1] reshape(u)
+  p = s32[3,2] concatenate(a, b), dimensions={{1}}
+  ROOT r = (f32[4], s32[3,2]) tuple(c, p)
+}}
+
+ENTRY main {{
+  x = f32[4] parameter(0)
+  i = s32[3] parameter(1)
+  first = (f32[4], s32[3,2]) call(x, i), to_apply=work
+  f = f32[4] get-tuple-element(first), index=0
+  p = s32[3,2] get-tuple-element(first), index=1
+  next = (f32[4], s32[3,2]) call(f, i), to_apply=work
+  g = f32[4] get-tuple-element(next), index=0
+  q = s32[3,2] get-tuple-element(next), index=1
+  o = s32[3,1] slice(p), slice={{[0:3], [0:1]}}
+  a = s32[3] reshape(o)
+  v = s32[3,1] slice(q), slice={{[0:3], [1:2]}}
+  b = s32[3] reshape(v)
+  {rest}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_taken_apart"),
+    [
+        ("ROOT r = (f32[4], s32[3], s32[3]) tuple(g, a, b)", True),
+        ("ROOT r = (f32[4], s32[3], s32[3,2]) tuple(g, a, q)", False),
+        ("t = s32[3,2] add(p, q)\n  ROOT r = (f32[4], s32[3,2]) tuple(g, t)", False),
+    ],
+)
+def test_functions_give_the_arrays_of_a_stack(rest, is_taken_apart):
+    text = STACKED.format(rest=rest)
+    source = xla2py.emit(text).source
+    assert ("np.stack" not in source) is is_taken_apart
+    assert_agrees(text, np.float32([0, -1, np.nan, 2]), np.int32([5, -1, 2]), without="interfaces")

@@ -46,6 +46,30 @@ test_slopes_of_logaddexp = cases("derivatives", X, Y)(
     (lambda x, y: jax.grad(lambda y: jnp.logaddexp(x, y).sum())(y[0]), "logaddexp_slope(y[0], "),
 )
 
+CLIPPED = (
+    lambda x: slope(lambda x: jnp.clip(x, -0.5, 2) ** 2)(x),
+    lambda x: slope(lambda x: jnp.minimum(6, jnp.maximum(x, 0)) ** 2)(x),
+)
+
+test_slopes_of_clips = pytest.mark.texts_of("0.10")(
+    cases("derivatives", X, inputs=[(X,), (WILD,), (np.float32([2, -0.5, 6, 0, -0.0, 1, 7]),)])(
+        (CLIPPED[0], "np.clip(x, -0.5, 2)", "greater_or_half(2, x)", "greater_or_half(x, -0.5)"),
+        (CLIPPED[1], "np.clip(x, 0, 6)", "greater_or_half(6, x)", "greater_or_half(x, 0)"),
+        (lambda x: slope(lambda x: jnp.minimum(jnp.maximum(x, 3), 2))(x), "greater_or_half(2, np.maximum(x, 3))"),
+        (lambda x: slope(lambda x: jnp.minimum(jnp.maximum(x, x[0]), 2))(x), "np.maximum(x, x[0])"),
+    )
+)
+
+HALF = np.float32(0.5)
+
+test_twice_a_multiple_is_one = cases("derivatives", X, Y, inputs=[(WILD, X)])(
+    (lambda x, y: x * HALF + x * HALF, "return x"),
+    (lambda x, y: jnp.exp(x * 3 + x * 3), "return np.exp(x * 6)"),
+    (lambda x, y: x * 3 + y * 3, "return x * 3 + y * 3"),
+    (lambda x, y: (x * 3 + x * 3, x * 3), "\nreturn product + product, product"),
+    (lambda x, y: (x[None] @ y[:, None]) + (x[None] @ y[:, None]), lacks("+")),
+)
+
 test_near_misses_stay = cases("derivatives", X, Y)(
     (lambda x, y: jnp.exp(jnp.where(x == jnp.inf, 1, x) - jnp.logaddexp(x, y)), lacks("slope")),
     (

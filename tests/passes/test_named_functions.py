@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, cases, hlo, lacks, main, optimised
+from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, cases, entry, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 rng = np.random.default_rng(3)
@@ -30,10 +30,46 @@ RAISED = [
     ("convolutions", lambda x, y: jnp.correlate(x, y), (LONG, EVEN), "return np.correlate(x, y)"),
     ("convolutions", lambda x, y: jnp.correlate(x, y, "full"), (LONG, EVEN), 'return np.correlate(x, y, mode="full")'),
     ("convolutions", lambda x, y: jnp.correlate(x, y, "same"), (LONG, EVEN), 'return np.correlate(x, y, mode="same")'),
+    (
+        "convolutions",
+        lambda x, y: jax.grad(lambda y: jnp.convolve(x, y, "same") @ x)(y),
+        (LONG, EVEN),
+        "return np.correlate(np.pad(x, (2, 1)), x)[::-1]",
+    ),
+    (
+        "convolutions",
+        lambda x, y: jax.grad(lambda y: jnp.convolve(x, y, "valid") @ x[:6])(y),
+        (LONG, EVEN),
+        "return np.correlate(x, x[:6])[::-1]",
+    ),
     ("crosses", lambda x, y: jnp.cross(x, y), (A, B), "return np.cross(x, y)"),
     ("crosses", lambda x, y: jnp.cross(x, y), (A[0], B[0]), "return np.cross(x, y)"),
     ("crosses", lambda x, y: jnp.cross(x, y), (np.stack([A, B]), np.stack([B, B])), "return np.cross(x, y)"),
 ]
+
+
+def padded(size: int, low: int, high: int) -> str:
+    """A convolution of five numbers with three, between borders."""
+    return entry(
+        "x = f32[5] parameter(0)",
+        "y = f32[3] parameter(1)",
+        "u = f32[1,1,5] reshape(x)",
+        "v = f32[1,1,3] reshape(y)",
+        f"c = f32[1,1,{size}] convolution(u, v), window={{size=3 pad={low}_{high}}}, dim_labels=bf0_oi0->bf0",
+        f"r = f32[{size}] reshape(c)",
+    )
+
+
+test_borders_of_convolutions = cases("convolutions", LONG[:5], SHORT)(
+    (padded(6, 0, 3), "np.correlate(np.pad("),
+    (padded(8, 5, 0), "np.correlate(np.pad("),
+    (
+        lambda x, y: jax.grad(lambda x: (jnp.convolve(x, y, "same") ** 2).sum())(x),
+        (LONG, EVEN),
+        'return np.correlate(np.pad(np.convolve(x, y, mode="same") * 2, (1, 2)), y)',
+    ),
+    (padded(4, 2, -1), lacks("np.correlate")),  # it leaves elements out
+)
 
 
 @pytest.mark.texts_of("0.10")
@@ -56,10 +92,9 @@ test_something_else = pytest.mark.texts_of(
         (lambda p, x: ((0 * x + p[0]) * x + p[1]) * x + p[2], (P, X), "polyval"),
         (lambda p, x: ((0 * x + p[0]) * x + p[1]) * abs(x) + p[2], (P[:3], X), "polyval"),
         (lambda p, x: ((0 + x + p[0]) * x + p[1]) * x + p[2], (P[:3], X), "polyval"),
-        (lambda x, y: convolved(x, y, [(1, 0)]), (LONG, SHORT), "np.co"),
         (lambda x, y: convolved(x, y, [(2, 2)], rhs_dilation=(2,)), (LONG, SHORT), "np.co"),
         (lambda x, y: convolved(x, y, [(2, 2)], window_strides=(2,)), (LONG, SHORT), "np.co"),
-        (lambda x, y: convolved(x, y, [(8, 8)]), (SHORT, LONG), "np.co"),
+        (lambda x, y: convolved(x, y, [(-1, 2)]), (LONG, SHORT), "np.co"),
         (lambda x, y: jnp.stack([x[:, 1] * y[:, 2] - x[:, 2] * y[:, 1]] * 3, -1), (A, B), "np.cross"),
         (lambda x, y: jnp.cross(x, y, axis=0), (A.T, B.T), "np.cross"),
         (lambda x, y: jnp.cross(x, y) + jnp.cross(x[::-1], y), (A[:, :2], B[:, :2]), "np.cross"),

@@ -100,3 +100,37 @@ def test_another_loop_over_two_bounds_stays():
     text = hlo(search, NUMBERS, np.arange(-5, 11, dtype=np.int32))
     assert "search_sorted" not in called(text)
     assert_agrees(text, NUMBERS, np.arange(-5, 11, dtype=np.int32), without="searches", budget=EXACT)
+
+
+TABLES = np.stack([SORTED, SORTED[::-1], np.arange(9, dtype=np.float32), np.full(9, np.nan, np.float32)])
+ROWS = np.stack([VALUES, VALUES[::-1], np.nan_to_num(VALUES), VALUES * 0])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    ("tables", "values"),
+    [
+        (TABLES, ROWS),
+        (TABLES, ROWS[:, :0]),
+        (np.nan_to_num(TABLES).astype(np.int32) % 9, np.int32([[0, 3, 9, -1]] * 4)),
+    ],
+    ids=["floats", "none", "integers"],
+)
+def test_of_rows(tables, values, side):
+    text = hlo(jax.vmap(lambda a, v: jnp.searchsorted(a, v, side=side)), tables, values)
+    assert values.size == 0 or "search_rows" in called(text)
+    assert "search_rows" not in called(text, no_prelude)
+    assert_agrees(text, tables, values, without="searches", budget=EXACT)
+
+
+def test_of_the_same_values_in_rows():
+    text = hlo(jax.vmap(lambda a, v: jnp.searchsorted(a, v), (0, None)), TABLES, VALUES)
+    assert "search_rows" in called(text)
+    assert_agrees(text, TABLES, VALUES, without="searches", budget=EXACT)
+
+
+@pytest.mark.parametrize(("old", "new"), [("constant(9)", "constant(8)"), ("constant(2)", "constant(3)")])
+def test_what_is_nearly_a_search_of_rows_stays(old, new):
+    text = hlo(jax.vmap(jnp.searchsorted), TABLES, ROWS)
+    assert old in text
+    assert "search_rows" not in called(text.replace(old, new))

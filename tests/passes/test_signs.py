@@ -32,6 +32,7 @@ def assert_same_bits(text):
         (lambda x, y: x + y * np.float32(-3), "return x - y * 3"),
         (lambda x, y: y * np.float32(-3) + x, "return x - y * 3"),
         (lambda x, y: x - y * np.float32(-3), "return x + y * 3"),
+        (lambda x, y: x * y + -x * jnp.exp(y) + -x * jnp.sin(y), "return x * y - x * np.exp(y) - x * np.sin(y)"),
         (lambda x, y: x + np.float32(-3) / y, "return x - 3 / y"),
         (lambda x, y: x - np.float32(-3) / y, "return x + 3 / y"),
         (lambda x, y: x + -y * x, "return x - y * x"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xla2py.tests.passes.raising import CHANGES, STAYS, assert_agrees, cases, entry, lacks, main
+from xla2py.tests.passes.raising import CHANGES, STAYS, assert_agrees, cases, entry, lacks, main, times
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 A, B = np.float32(0.5), np.float32(-2)
@@ -95,9 +95,42 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
         lambda x: jax.grad(lambda y: y[0, 2] * y[1, 1] + y[1].sum() ** 2)(x.reshape(2, 3)),
         *("np.zeros((2, 3)", "[1] = ", "[0, 2] += ", "[1, 1] += "),
     ),
+    (
+        lambda x: jax.grad(lambda x: jnp.where(x > 0, x[0], x[-1]).sum() + x[2] ** 2 + jnp.cos(x[0]))(jnp.tile(x, 2)),
+        *("[-1] += np.where(", lacks("keepdims")),
+    ),
     (lambda x: jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([3, 3, 1])].add(x[:3]), "np.add.at("),
     (lambda x: 1 / (jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), lacks("[1:3] += ")),
     (lambda x: jnp.exp(jnp.pad(x[1:3], (1, 3)) + jnp.zeros(6).at[jnp.array([0, 4])].set(x[:2])), "[[0, 4]] += "),
+)
+
+
+def taken(*places):
+    """The gradient of a function of elements at some places."""
+    return lambda x, i: jax.grad(lambda x: sum(jnp.sin(x[place(i)] * k).sum() for k, place in enumerate(places, 1)))(x)
+
+
+PLACES = np.int32([0, 3, 3, 5])
+
+test_what_is_scattered_is_added_to_one_array = cases(
+    "added_parts", X, PLACES
+)(
+    (taken(lambda i: i % 4, lambda i: i % 5), times(1, "np.zeros"), times(2, "np.add.at("), lacks(" + d")),
+    (taken(lambda i: i, lambda i: i + 1), times(1, "np.zeros"), times(2, "put_at("), lacks("+ scattered")),
+    (taken(lambda i: i % 4, lambda i: i % 4), times(1, "np.add.at("), " + "),
+    (taken(lambda i: i % 4, lambda i: i[:2] % 4), times(2, "np.add.at("), times(1, "np.zeros")),
+    (lambda x, i: x * 2 + jnp.zeros(6).at[i % 4].add(x[:4]), " = x * 2\n", "np.add.at(", lacks("zeros")),
+    (lambda x, i: jnp.zeros(6).at[i % 4].max(x[:4]) + jnp.zeros(6).at[i % 5].max(x[:4]), STAYS),
+    (lambda x, i: jnp.ones(6).at[i % 4].add(x[:4]) + jnp.ones(6).at[i % 5].add(x[:4]), times(2, "np.ones")),
+    (lambda x, i: (y := jnp.zeros(6).at[i % 4].add(x[:4])) + y[::-1], STAYS),
+    (lambda x, i: 1 / (x + jnp.zeros(6).at[i % 4].add(x[:4])), lacks("x.copy()")),  # 1 / -0
+    (
+        lambda x, i: (
+            jnp.zeros(6, jnp.bfloat16).at[i % 4].add(x[:4].astype(jnp.bfloat16))
+            + jnp.zeros(6, jnp.bfloat16).at[i % 5].add(x[:4].astype(jnp.bfloat16))
+        ),
+        STAYS,
+    ),
 )
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import main
+from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.tests.targets.running import on_device
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
@@ -66,3 +67,16 @@ def test_on_other_targets():
 def test_near_misses_stay(name, old, new):
     assert old in TEXTS[name]
     assert "small_det" not in main(TEXTS[name].replace(old, new, 1))
+
+
+@pytest.mark.texts_of("0.10")
+def test_sums_of_products():
+    for shape in ((3, 3), (5, 3, 3)):
+        text = hlo(jnp.linalg.det, np.ones(shape, np.float32))
+        assert main(text) == "return det_3x3(a)"
+        for a in list(matrices("det3" if len(shape) == 2 else "det3_batch", 12)):
+            expected = run_hlo_in_child(text, a)[0]
+            for found in (xla2py.emit(text).load().main(a), on_device(text, [a])[0]):
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        assert "det_3x3" not in main(text.replace("subtract(", "add("))
+    assert "det_3x3" not in main(hlo(jnp.linalg.det, np.ones((2, 2), np.float32)))

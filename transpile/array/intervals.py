@@ -126,9 +126,12 @@ def exceeded(place: Node, size: int, *, from_end: bool) -> tuple[int | None, int
 
 
 def result_interval(node: Node, index: int) -> Interval | None:
-    """Return the interval of one of several results, for LU pivots (counted from 1) and the indices of ``top_k``; else
-    None.
+    """Return the interval of one of several results, for LU pivots (counted from 1), the indices of ``top_k`` and what
+    a function gives; else None.
     """
+    if node.opcode == "call":
+        given: Interval | None = node.parameters["function"].flat_results[index].interval
+        return given
     function = node.parameters.get("function") if node.opcode == "prelude" else None
     if function == "getrf" and index == 1:
         return 1, max(node.operands[0].shape[-2], 1)

@@ -27,12 +27,12 @@ _PASSES = """
     reductions.variances reductions.norms linear_algebra.triangles linear_algebra.determinants
     linear_algebra.factorisations linear_algebra.decompositions linear_algebra.cholesky
     activation_functions.softplus reductions.log_sums activation_functions.softmaxes activation_functions.gelus
-    algebra.magnitudes algebra.signed_zeros algebra.derivatives algebra.factors shapes.linspaces algebra.squares
-    indexing.reshapes shapes.gradients shapes.grids linear_algebra.kroneckers reductions.trapezoids
-    statistics.pool_gradients reductions.pools indexing.take_or_fill indexing.rows indexing.indices
-    indexing.counted_places indexing.constant_places shapes.ranges shapes.aranges constants.constants
-    indexing.triangle_places shapes.tilings.repeated_positions shapes.ranges.tables reductions.strides
-    indexing.compactions algebra.masks algebra.promotions loops.own_arrays
+    algebra.magnitudes shapes.transposes algebra.signed_zeros algebra.derivatives constants.named_rows
+    algebra.factors shapes.linspaces algebra.squares indexing.reshapes shapes.gradients shapes.grids
+    linear_algebra.kroneckers reductions.trapezoids statistics.pool_gradients reductions.pools indexing.take_or_fill
+    indexing.rows indexing.indices indexing.counted_places indexing.constant_places shapes.ranges shapes.aranges
+    constants.constants indexing.triangle_places shapes.tilings.repeated_positions shapes.ranges.tables
+    reductions.strides indexing.compactions algebra.masks algebra.promotions loops.own_arrays
 """
 
 

@@ -6,13 +6,18 @@ the search for repeated code, since a minus that is read only in one copy would 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import partial
 
 from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, rule_pass
+from ..rewriting.rules import Make, Rule, apply_rules
 
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 
@@ -101,4 +106,38 @@ RULES = (
     ),
 )
 
-signs = rule_pass(__name__, "Write differences and minus signs in place of sums with numbers that have a minus.", RULES)
+
+def signs(function: Function, supports: Support) -> None:
+    """Write differences and minus signs in place of sums with numbers that have a minus."""
+    graph, live = function.graph, live_nodes(function)
+    shared = {node for node in live.of(("negate",)) if _is_only_in_terms(live, node)}
+    if shared:
+        rewrite(function, ("multiply",), lambda node: _with_minus_outside(graph, shared, node), supports)
+    apply_rules(function, RULES, supports)
+
+
+def _is_only_in_terms(live: LiveNodes, minus: Node) -> bool:
+    """Return whether a negated number is read more than once, and only as a factor of terms that sums can subtract."""
+    users = live.users(minus)
+    if len(users) < 2 or not minus.type.is_floating or live.is_root(minus):
+        return False
+    return all(user.opcode == "multiply" and user.operands[0] is not user.operands[1] for user in users) and all(
+        live.count(user) == 1 and any(_subtracts(sum_, user) for sum_ in live.users(user)) for user in users
+    )
+
+
+def _subtracts(node: Node, term: Node) -> bool:
+    """Return whether a sum has the term after another, or beside one without a minus."""
+    if node.opcode not in _OPPOSITE or node.operands[0] is node.operands[1]:
+        return False
+    other = node.operands[0] if node.operands[1] is term else node.operands[1]
+    is_other_plain = not any(part.opcode == "negate" for part in (other, *other.operands))
+    return node.operands[1] is term or (node.opcode == "add" and is_other_plain)
+
+
+def _with_minus_outside(graph: Graph, shared: Container[Node], node: Node) -> Node | None:
+    """Return the negated product for a product with a negated factor."""
+    for minus, other in (node.operands, node.operands[::-1]):
+        if minus in shared:
+            return graph.add("negate", (graph.add("multiply", (minus.operands[0], other)),))
+    return None

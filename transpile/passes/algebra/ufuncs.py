@@ -18,7 +18,7 @@ from ...array.support import Support
 from ...array.value import filled
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import FloatRule, Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Make, Rule, apply_rules, is_full_float
 
 
 def _is_full_complex(element_type: ElementType) -> bool:
@@ -67,6 +67,34 @@ def _sign_bit(graph: Graph, node: Node, found: Bindings) -> Node | None:
 def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """Return a call of the prelude's function, since NumPy's quotient is NaN where the exponential overflows."""
     return called(graph, "complex_logistic", (found["z"],), node) if literal_value(found["ONE"]) == 1 else None
+
+
+def _hyperbolic(function: str) -> Make:
+    """Return what makes a call for a sum or a difference of two exponentials of numbers from which log(2) is taken."""
+
+    def made(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        half = found["half"]
+        number = half.operands[0] if half.opcode == "log" else half
+        if not number.is_literal or literal_value(number) != (0.5 if half.opcode == "log" else np.log(_half(node))):
+            return None
+        return called(graph, function, (found["z"],), node)
+
+    return made
+
+
+def _half(node: Node) -> np.ndarray:
+    return np.array(0.5, node.type.dtype)
+
+
+def _log_of_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return the logarithm of a sum of exponentials of complex numbers, of which one may be 0."""
+    a = found["a"]
+    b = found["b"] if "b" in found else found["NONE"]
+    whole_turn = found["turn"].type.dtype.type(2 * math.pi)
+    is_wrapped = found["turn"].parameters["arguments"][1].array == whole_turn
+    if literal_value(found["TWO"]) != 2 or ("NONE" in found and literal_value(b) != 0) or not is_wrapped:
+        return None
+    return called(graph, "complex_logaddexp", (a, b), node)
 
 
 def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -133,6 +161,14 @@ _PARTS_OF_EXP = f"{_REAL}, {{sign}}select(compare(y, 0, direction='EQ'), 0, {_IM
 _EXP = f"prelude.complex_from_parts({_PARTS_OF_EXP.format(sign='', end='')})"
 _CONJUGATE = f"prelude.complex_from_parts({_PARTS_OF_EXP.format(sign='negate(', end=')')})"
 _EXP_OF_MINUS = _EXP.replace("(z)", "(minus)").replace("real(minus)", "real((minus := negate(z)))", 1)
+_LARGER = (
+    "(larger := select(select(compare(real(a), {real}, direction='EQ'), compare(imag(a), {imag}, direction='GT'), "
+    "compare(real(a), {real}, direction='GT')), a, {b}))"
+)
+_LOG_OF_SUM_OF_EXP = (
+    "(sum := add({larger}, prelude.complex_log1p(prelude.complex_exp(subtract({both}, multiply(larger, TWO))))))"
+)
+_WRAPPED = f"subtract((turn := np.mod(add(imag(sum), {math.pi!r}))), {math.pi!r})"
 _ZERO = "(zero := compare(x, 0, direction='EQ'))"
 _ROUND = "divide(sine((safe := select(zero, 1, {pi_x}))), safe)"
 _DIFFERENCE = "(d := subtract(x, y))"
@@ -155,6 +191,26 @@ RULES = (
     *(
         Rule(f"divide(ONE, add({exp}, ONE))", _complex_logistic, when=_is_full_complex)
         for exp in ("prelude.complex_exp(negate(z))", "exponential(negate(z))", _EXP_OF_MINUS)
+    ),
+    *(
+        Rule(
+            f"{opcode}(prelude.complex_exp(add(z, half)), prelude.complex_exp(subtract(half, z)))",
+            _hyperbolic(function),
+            when=_is_full_complex,
+        )
+        for opcode, function in (("subtract", "complex_sinh"), ("add", "complex_cosh"))
+    ),
+    *(
+        Rule(
+            f"prelude.complex_from_parts(real({_LOG_OF_SUM_OF_EXP.format(larger=larger, both=both)}), {_WRAPPED})",
+            _log_of_sum,
+            when=_is_full_complex,
+        )
+        for larger, both in (
+            (_LARGER.format(real="real(b)", imag="imag(b)", b="b"), "add(a, b)"),
+            (_LARGER.format(real="0", imag="0", b="NONE"), "add(a, NONE)"),
+            (_LARGER.format(real="0", imag="0", b="NONE"), "a"),
+        )
     ),
     # bits, signs and whole parts
     Rule("prelude.shift_right_logical(x, PLACES)", _shifted_out),
@@ -183,7 +239,19 @@ RULES = (
     ),
 )
 
+_PARTS_OF_LOG = "{0}(real((log := log(z))), {1!r}), {0}({2}, {1!r})"
+
 LOGARITHMS = (
+    *(
+        Rule(
+            f"prelude.complex_from_parts({_PARTS_OF_LOG.format(opcode, number, imag)})",
+            f"np.log{base}(z)",
+            when=_is_full_complex,
+        )
+        for base in (2, 10)
+        for opcode, number in (("divide", math.log(base)), ("multiply", math.log2(math.e) / math.log2(base)))
+        for imag in ("np.angle(z)", "imag(log)", "atan2(imag(z), real(z))")
+    ),
     FloatRule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)"),
     FloatRule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)"),
     FloatRule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)"),

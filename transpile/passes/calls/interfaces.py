@@ -17,6 +17,7 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import copied, rewrite
+from ...array.value import getitem
 from ...dataclass import dataclass
 from .inlining import calls_of, copy_of, handed_on, operations_between, used_functions
 
@@ -30,8 +31,12 @@ def interfaces(program: Program) -> None:
     fixed = {program.entry, *handed_on(program.functions)}
     fixed |= {function for function in program.functions if function.block_of}
     moved: set[Node] = set()
+    for called in (each for each in program.functions[:-1] if each not in fixed):
+        _unstack(program, called)
     while any(_drop(program, called, moved) for called in program.functions if called not in fixed):
         pass
+    for function in program.functions:
+        rewrite(function, ("getitem",), partial(_part_of_view, function.graph))
     used = used_functions(program)
     program.functions[:] = [function for function in program.functions if function in used]
 
@@ -50,6 +55,39 @@ def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
         moved.update(arguments.values())
         drop_from_interface(program, called, arguments, results)
     return bool(arguments or results or has_axes)
+
+
+def _unstack(program: Program, called: Function) -> None:
+    """Return the arrays of stacks of which all calls only read these, as gradients do of positions."""
+    calls = [_Call(caller, call) for caller in program.functions for call in calls_of(caller, called)]
+    if called.repeated or not isinstance(called.results, tuple):
+        return
+    given = called.flat_results
+    stacks = {place: node for place, node in enumerate(given) if node.opcode == "stack"}
+    for call, item in [(each, item) for each in calls for item in each.users(each.node)]:
+        place = item.parameters["index"]
+        users = call.users(item) if place in stacks else []
+        if live_nodes(call.caller).is_root(item) or not all(_reads_one(user, stacks[place]) for user in users):
+            stacks.pop(place, None)
+    if stacks:
+        parts = dict.fromkeys(part for node in stacks.values() for part in node.operands)
+        more = [part for part in parts if not part.is_literal and part not in (*given, *called.parameters)]
+        drop_from_interface(program, called, {}, stacks, more)
+
+
+def _reads_one(user: Node, stack: Node) -> bool:
+    """Return whether a node reads one of the arrays of a stack, or a part of one."""
+    axis, index = stack.parameters["axis"], user.parameters.get("index", ())
+    is_part = user.opcode == "getitem" and len(user.operands) == 1
+    return is_part and len(index) > axis and None not in index and isinstance(index[axis], int)
+
+
+def _part_of_view(graph: Graph, node: Node) -> Node | None:
+    """Return a part of a view or of a stack as a part of its source."""
+    if len(node.operands) != 1 or node.operands[0].opcode not in ("expand", "stack"):
+        return None
+    made = getitem(graph, node.operands[0], node.parameters["index"])
+    return made if made.shape == node.shape else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +238,19 @@ def _may_move(source: Function, node: Node) -> bool:
 # -- calls
 
 
-def drop_from_interface(program: Program, called: Function, arguments: Arguments, results: Results) -> Function:
-    """Replace a function by one without some parameters and results, whose results have no added axes; return it."""
-    left = {
-        place: _without_axes(called, node) for place, node in enumerate(called.flat_results) if place not in results
-    }
+def drop_from_interface(
+    program: Program, called: Function, arguments: Arguments, results: Results, more: Sequence[Node] = ()
+) -> Function:
+    """Replace a function by one without some parameters and results, and with ``more`` results, all without added axes;
+    return it.
+    """
+    kept = [node for place, node in enumerate(called.flat_results) if place not in results]
+    left = [_without_axes(called, node) for node in (*kept, *more)]
     function = replace(
         called,
         parameters=[node for place, node in enumerate(called.parameters) if place not in arguments],
         repeated=tuple(nodes for place, nodes in enumerate(called.repeated) if place not in arguments),
-        results=tuple(left.values()) if len(left) != 1 else next(iter(left.values())),
+        results=tuple(left) if len(left) != 1 else left[0],
         live=None,
     )
     program.functions[program.functions.index(called)] = function
@@ -220,7 +261,9 @@ def drop_from_interface(program: Program, called: Function, arguments: Arguments
     live.flush()
     for caller in program.functions:
         if any(calls_of(caller, called)):
-            rewrite(caller, ("call", "item"), partial(_called_with_less, caller, called, function, arguments, results))
+            rewrite(
+                caller, ("call", "item"), partial(_called_with_less, caller, called, function, arguments, results, left)
+            )
     return function
 
 
@@ -230,9 +273,17 @@ def _without_axes(called: Function, node: Node) -> Node:
 
 
 def _called_with_less(
-    caller: Function, called: Function, function: Function, arguments: Arguments, results: Results, node: Node
+    caller: Function,
+    called: Function,
+    function: Function,
+    arguments: Arguments,
+    results: Results,
+    given: Sequence[Node],
+    node: Node,
 ) -> Node | None:
-    """Return a result of a call with the new ``function`` in place of ``called``; None for other nodes."""
+    """Return a result of a call with the new ``function`` in place of ``called``, which gives other results; None for
+    other nodes.
+    """
     call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
     if call.opcode != "call" or call.parameters["function"] is not called or node.results:
         return None
@@ -240,9 +291,8 @@ def _called_with_less(
     operands = tuple(operand for k, operand in enumerate(call.operands) if k not in arguments)
     new = graph.add("call", operands, function=function, **(_types(call, left) if called.repeated else {}))
     known = dict(zip(called.parameters, call.operands, strict=True))
-    for index, place in enumerate(left):
-        given = graph.add("item", (new,), index=index) if len(left) > 1 else new
-        known[_without_axes(called, called.flat_results[place])] = given
+    for index, own in enumerate(given):
+        known[own] = graph.add("item", (new,), index=index) if len(given) > 1 else new
     place = node.parameters["index"] if node.opcode == "item" else 0
     return copy_of(graph, results.get(place) or called.flat_results[place], known, called.graph)
 

@@ -1,6 +1,7 @@
 """Adds only to the part of an array that changes, where the rest would get 0 added: ``total[i] += x`` for the sum with
 zeros of which one row is ``x``, and ``total[1:] += x`` where several padded parts are added. Of two parts with gaps,
-each fills those of the other: the halves that a scan of matrices interleaves, ``total[::2] += x``.
+each fills those of the other: the halves that a scan of matrices interleaves, ``total[::2] += x``. What is scattered
+into zeros is scattered into the total: ``np.add.at(total, i, x)``, once for all values at the same positions.
 
 So gradients accumulate the contributions to the elements of an array. Adding 0 turns -0 into +0: a total that begins
 with zeros has no -0, and for padded parts the result depends on the order of addition anyway.
@@ -8,23 +9,25 @@ with zeros has no -0, and for padded parts the result depends on the order of ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Ufunc
 from ...array.program import Function, Loop
-from ...array.rewriting import rewrite
+from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, filled, getitem
 from ..algebra.signed_zeros import is_never_minus_zero, sign_matters
 from ..rewriting.patterns import is_zero, is_zeros
+from ..rewriting.rules import is_full_float
 from .own_arrays import own_arrays
 
 _FEWEST_PADS = 3  # in one sum: its text is then longer than the lines that add to slices
 _FEW = 64  # positions that are compared one by one
 _ADD = Ufunc("add")
+_SCATTERS = ("scatter_at", "put_at")
 
 
 def added_parts(function: Function, supports: Support) -> None:
@@ -36,6 +39,8 @@ def added_parts(function: Function, supports: Support) -> None:
         for total, part in (node.operands, node.operands[::-1]):
             if live.count(part) > 1 or not total.shape == part.shape == node.shape or part.region is not node.region:
                 continue
+            if _is_scattered(part) and is_free(node, total):
+                return _scattered(graph, live, total, part)
             if part.opcode == "setitem" and is_zeros(part.operands[0]) and is_free(node, total):
                 return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
             is_filled = _is_filled(live, total) and is_free(node, total)
@@ -95,6 +100,29 @@ def _is_filled(live: LiveNodes, total: Node) -> bool:
     return False
 
 
+def _is_scattered(node: Node) -> bool:
+    """Return whether a node is zeros to which values are added at some positions, so that rounding in another order is
+    exact enough.
+    """
+    is_added = node.opcode == "update_at" or (node.opcode == "prelude" and node.parameters["function"] in _SCATTERS)
+    if not is_added or not (node.type.is_integral or is_full_float(node.type)):
+        return False
+    return _ADD in (node.parameters.get("ufunc"), *node.parameters.get("arguments", ())) and is_zeros(node.operands[0])
+
+
+def _scattered(graph: Graph, live: LiveNodes, total: Node, part: Node) -> Node:
+    """Return a total to which what was scattered into zeros is added; values at the positions of the last addition are
+    added to those.
+    """
+    _, values, *places = part.operands
+    if live.count(total) == 1 and total.opcode == part.opcode and total.parameters == part.parameters:
+        before, others, *known = total.operands
+        if known == places and others.shape == values.shape and others.element_type is values.element_type:
+            both = graph.add("add", (others, values))
+            return with_operands(graph, total, (before, both, *places))
+    return with_operands(graph, part, (_begun(graph, total), values, *places))
+
+
 def _begun(graph: Graph, total: Node) -> Node:
     """Return zeros with a row or an element stored for a total that is one, padded; else the total."""
     if total.opcode != "pad":
@@ -114,6 +142,8 @@ def _place(graph: Graph, pad: Node) -> tuple[tuple[Node, ...], tuple[object, ...
     is_one = [low + high == size - 1 > 0 for (low, high), size in sizes]
     if part.opcode == "broadcast_to" and not part.operands[0].ndim:
         row = part.operands[0]
+    elif part.parameters.get("keepdims") and all(is_one[axis] for axis in part.parameters["axes"]):
+        row = _without_kept(graph, part, is_one)
     else:
         row = getitem(graph, part, tuple(0 if one else FULL for one in is_one))
     is_named = row.opcode != "getitem" or row.operands[0] is not part
@@ -121,6 +151,14 @@ def _place(graph: Graph, pad: Node) -> tuple[tuple[Node, ...], tuple[object, ...
         FULL if low == high == 0 else low if one and is_named else (low or None, size - high if high else None, None)
         for one, ((low, high), size) in zip(is_one, sizes, strict=True)
     )
+
+
+def _without_kept(graph: Graph, part: Node, is_one: Sequence[bool]) -> Node:
+    """Return a reduction without the axes that it keeps, and without other axes of which one row is added."""
+    given = {**part.parameters, "keepdims": False}
+    total = graph.add(part.opcode, part.operands, element_type=part.element_type, interval=part.interval, **given)
+    left = (one for axis, one in enumerate(is_one) if axis not in part.parameters["axes"])
+    return getitem(graph, total, tuple(0 if one else FULL for one in left))
 
 
 def _interleaved(graph: Graph, *parts: tuple[Node, tuple[object, ...]]) -> Node:

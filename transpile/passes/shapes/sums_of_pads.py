@@ -25,6 +25,7 @@ from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import pattern
+from .joins import joins
 
 _SHORT = 8  # elements of an array that is written as a list of elements
 
@@ -65,6 +66,7 @@ def sums_of_pads(function: Function, supports: Support) -> None:
     live = live_nodes(function)
     rewrite(function, ("pad",), lambda node: _padded_once(function.graph, node), supports)
     rewrite(function, ("add",), lambda node: _put_together(function.graph, live, node), supports)
+    joins(function, supports)
 
 
 def _padded_once(graph: Graph, node: Node) -> Node | None:

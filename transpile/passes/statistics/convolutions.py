@@ -1,7 +1,10 @@
-"""``np.convolve`` and ``np.correlate``: convolutions with one batch, one channel and one spatial axis."""
+"""``np.convolve`` and ``np.correlate``: convolutions with one batch, one channel and one spatial axis. Their gradients
+are such convolutions with other borders: ``np.correlate(np.pad(x, (8, 7)), g)``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from ...array.graph import Graph
@@ -9,7 +12,7 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ...array.value import FULL, NEW
+from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Make, Rule, apply_rules
 
@@ -27,20 +30,39 @@ def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: 
         return None
     layout = keywords.get("layout", "NaC,aIO->NaC").replace("->", ",")
     inputs, kernel, outputs = layout.split(",")
-    x, y = (_line(operand, _spatial(axes)) for operand, axes in zip(convolved.operands, (inputs, kernel), strict=True))
-    taken = found["index"]
-    if x is None or y is None or x[1] or [k for k, item in enumerate(taken) if item == FULL] != [_spatial(outputs)]:
+    x, y = (
+        _line(graph, operand, _spatial(axes))
+        for operand, axes in zip(convolved.operands, (inputs, kernel), strict=True)
+    )
+    if x is None or y is None or x[1] or _left(node, found) != [_spatial(outputs)]:
         return None
     (signal, _), (weights, is_reversed) = x, y
     (padding,) = keywords.get("padding", ((0, 0),))
     mode = _mode(tuple(padding), *signal.shape, *weights.shape)
     name, usual = ("np.convolve", "full") if is_reversed else ("np.correlate", "valid")
+    if (
+        mode is None
+        and sizes_are_fixed
+        and min(padding) >= 0
+        and signal.shape[0] + sum(padding) >= weights.shape[0] > 0
+    ):
+        signal = graph.add("pad", (signal, graph.literal(0, signal.type)), widths=(tuple(padding),))
+        mode = "valid"
     if mode is None:
         return None
     parts = (signal, weights)
     if is_reversed and not sizes_are_fixed:
         parts = (min(parts, key=_order), max(parts, key=_order))
-    return called(graph, name, parts, node, **({} if mode == usual else {"mode": mode}))
+    made = called(graph, name, parts, node, **({} if mode == usual else {"mode": mode}))
+    return getitem(graph, made, (_BACKWARDS,)) if _BACKWARDS in found.get("index", ()) else made
+
+
+def _left(node: Node, found: Bindings) -> list[int]:
+    """Return the axes of a convolution that are left of it, where the others have one element."""
+    if node.opcode == "sum":
+        axes, sizes = node.parameters["axes"], found["convolved"].shape
+        return [k for k in range(len(sizes)) if k not in axes] if all(sizes[k] == 1 for k in axes) else []
+    return [k for k, item in enumerate(found["index"]) if item in (FULL, _BACKWARDS)]
 
 
 def _order(node: Node) -> int:
@@ -52,15 +74,21 @@ def _spatial(axes: str) -> int:
     return next(k for k, letter in enumerate(axes) if letter not in "NCIO")
 
 
-def _line(operand: Node, axis: int) -> tuple[Node, bool] | None:
+def _line(graph: Graph, operand: Node, axis: int) -> tuple[Node, bool] | None:
     """Return (the one-dimensional array to which unit axes were added, whether it is reversed), or None."""
     if operand.opcode not in ("expand", "getitem") or len(operand.operands) != 1 or operand.operands[0].ndim != 1:
         return None
     index = operand.parameters["index"]
     others = [item for k, item in enumerate(index) if k != axis]
-    if len(index) != 3 or any(item is not NEW for item in others) or index[axis] not in (FULL, _BACKWARDS):
+    if len(index) != 3 or any(item is not NEW for item in others) or not isinstance(index[axis], str | tuple):
         return None
-    return operand.operands[0], index[axis] == _BACKWARDS
+    is_reversed = index[axis] == _BACKWARDS
+    return operand.operands[0] if is_reversed else getitem(graph, operand.operands[0], (index[axis],)), is_reversed
+
+
+def _fits(padding: Sequence[int], length: int, window: int) -> bool:
+    """Return whether a window is no longer than an array between borders."""
+    return min(padding) >= 0 and length + sum(padding) >= window > 0 and length > 0
 
 
 def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
@@ -71,13 +99,14 @@ def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
     return modes.get(padding)
 
 
-def _rule(make: Make) -> Rule:
-    return FloatRule("getitem((convolved := prelude.convolution(x, y)), index=index)", make)
+def _rules(make: Make) -> tuple[Rule, ...]:
+    convolved = "(convolved := prelude.convolution(x, y))"
+    return FloatRule(f"getitem({convolved}, index=index)", make), FloatRule(f"sum({convolved})", make)
 
 
-_OF_ANY, _OF_FIXED = (_rule(partial(_convolution, sizes_are_fixed=fixed)) for fixed in (False, True))
+_OF_ANY, _OF_FIXED = (_rules(partial(_convolution, sizes_are_fixed=fixed)) for fixed in (False, True))
 
 
 def convolutions(function: Function, supports: Support) -> None:
     """Raise convolutions and correlations of vectors."""
-    apply_rules(function, (_OF_FIXED if supports.features.sizes_are_fixed else _OF_ANY,), supports)
+    apply_rules(function, _OF_FIXED if supports.features.sizes_are_fixed else _OF_ANY, supports)

@@ -23,6 +23,10 @@ _MIDDLES = ("add(low, divide(subtract(high, low), 2))", "add(low, shift_right_lo
 _LOW = "select((goes_left := compare(wanted, there)), low, middle)"
 _HIGH = "select(goes_left, middle, high)"
 _ELEMENTS = ("take(table, place)", "getitem(table, clamp(0, place, LAST))", "getitem(table, place)")
+_OF_ROWS = (
+    "advanced_index(table, expand(arange()), clamp(0, place, LAST))",
+    "advanced_index(table, expand(arange()), place)",
+)
 _KEY = 'prelude.total_order_key(select(isnan(x), nan, select(compare(x, 0, direction="EQ"), 0, x)))'
 
 
@@ -55,8 +59,8 @@ def searches(function: Function, supports: Support) -> None:
         places = graph.add(
             "prelude",
             (graph.current(found.table), graph.current(found.wanted)),
-            interval=(0, found.table.shape[0]),
-            function="search_sorted",
+            interval=(0, found.length),
+            function="search_sorted" if found.table.ndim == 1 else "search_rows",
             arguments=(Slot(0), Slot(1)),
             keywords={"side": found.side} if found.side != "left" else {},
         )
@@ -77,6 +81,12 @@ class _Step(NamedTuple):
     low: Node
     high: Node
 
+    @property
+    def length(self) -> int:
+        """The size of the part at the beginning: of a table, or of each row of several."""
+        size: int = self.table.shape[-1]
+        return size
+
 
 def _search(loop: Loop, is_trusted: bool) -> _Step | None:
     """Return the step of a loop that bisects a whole array, or None."""
@@ -88,9 +98,9 @@ def _search(loop: Loop, is_trusted: bool) -> _Step | None:
     step = _step(low.following, high.following, is_trusted)
     if step is None or {id(step.low), id(step.high)} != {id(low.parameter), id(high.parameter)}:
         return None
-    counted = (loop.start, loop.stop, loop.step) == (0, step.table.shape[0].bit_length(), 1)
+    counted = (loop.start, loop.stop, loop.step) == (0, step.length.bit_length(), 1)
     outside = not any(is_inside(node.region, loop.region) for node in (step.table, step.wanted))
-    is_whole = step.low is low.parameter and _is_whole(low.initial, high.initial, step.table)
+    is_whole = step.low is low.parameter and _is_whole(low.initial, high.initial, step.length)
     return step if counted and outside and is_whole else None
 
 
@@ -107,7 +117,7 @@ def _unrolled(last: Node, is_trusted: bool) -> _Step | None:
     while (before := _call_before(call, begin)) is not None:
         call, count = before, count + 1
     table, wanted, low, high = (call.operands[places[node]] for node in (step.table, step.wanted, step.low, step.high))
-    is_whole = count == table.shape[0].bit_length() and _is_whole(low, high, table)
+    is_whole = table.ndim == 1 and count == table.shape[0].bit_length() and _is_whole(low, high, step.length)
     return _Step(table, wanted, step.side, low, high) if is_whole else None
 
 
@@ -126,9 +136,9 @@ def _call_before(call: Node, begin: tuple[int, int]) -> Node | None:
     return before if is_same and [item.parameters["index"] for item in items] == [0, 1] else None
 
 
-def _is_whole(low: Node, high: Node, table: Node) -> bool:
+def _is_whole(low: Node, high: Node, length: int) -> bool:
     """Return whether a search begins with all of an array that is not empty."""
-    return table.shape[0] > 0 and (_all(low), _all(high)) == (0, table.shape[0])
+    return length > 0 and (_all(low), _all(high)) == (0, length)
 
 
 def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
@@ -146,15 +156,27 @@ def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
         there, wanted = (key["x"] for key in keys if key is not None)
     elif any(key is not None for key in keys) or not wanted.type.is_integral:
         return None
-    element = next((found for text in _ELEMENTS if (found := pattern(text).match(there)) is not None), None)
+    of_rows = _are_rows(there, wanted)
+    elements = _OF_ROWS if of_rows else _ELEMENTS
+    element = next((found for text in elements if (found := pattern(text).match(there)) is not None), None)
     side = _SIDES.get(bound["goes_left"].parameters["direction"])
     if not is_half or element is None or element["place"] is not middle or side is None:
         return None
     table: Node = element["table"]
-    if table.ndim != 1 or ("LAST" in element and int(literal_value(element["LAST"])) != table.shape[0] - 1):
+    if table.ndim != 1 + of_rows or ("LAST" in element and int(literal_value(element["LAST"])) != table.shape[-1] - 1):
         return None
     is_clamped = is_trusted or there.opcode != "take" or there.parameters["clamped"]
     return _Step(table, wanted, side, low, high) if is_clamped else None
+
+
+def _are_rows(there: Node, wanted: Node) -> bool:
+    """Return whether elements are one of each row of a table, for each of a row of wanted values."""
+    if there.opcode != "advanced_index" or len(there.operands) != 3 or wanted.ndim not in (1, 2):
+        return False
+    table, rows, _ = there.operands
+    is_each = rows.opcode == "expand" and rows.shape == (table.shape[0], 1)
+    is_in_order = is_each and rows.operands[0].opcode == "arange"
+    return is_in_order and table.ndim == 2 and there.parameters["index"] == (Slot(1), Slot(2))
 
 
 def _all(node: Node) -> int | None:
