@@ -7,20 +7,22 @@ out in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Node, literal_value
+from ...array.node import Node
+from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import called, rewrite
 from ...array.support import Support
 from ...array.value import getitem
 from ...hlo.element_types import F64
 from ..rewriting.rules import is_full_float
+from .interpreter import value_of
 
 Row = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -31,31 +33,7 @@ _LARGEST_BETA = 100
 _STEPS = 80  # of a bisection
 _WINDOWS = ("hanning", "hamming", "blackman", "bartlett")
 _FREQUENCIES = "np.fft.fftfreq"
-_ROOTS = ("add", "subtract", "multiply", "divide", "square", "array")
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "add": np.add,
-    "cosine": np.cos,
-    "divide": np.divide,
-    "exponential": np.exp,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "multiply": np.multiply,
-    "negate": np.negative,
-    "remainder": np.fmod,
-    "sine": np.sin,
-    "sqrt": np.sqrt,
-    "square": np.square,
-    "subtract": np.subtract,
-}
-_COMPARISONS: dict[str, Callable[..., Any]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-}
+_ROOTS = ("array", *(opcode for opcode, row in OPERATIONS.items() if row.is_elementwise))
 
 
 def named_rows(function: Function, supports: Support) -> None:
@@ -139,69 +117,35 @@ def _computed(node: Node, values: dict[Node, Row | None]) -> Row | None:
     given = [value for operand in node.operands if (value := values[operand]) is not None]
     if len(given) < len(node.operands) or node.ndim > 1 or (node.shape and node.shape[0] > _LONGEST):
         return None
+    if node.opcode == "call":
+        return _result(node)
     with np.errstate(all="ignore"):
-        return _RULES[node.opcode](node, *given) if node.opcode in _RULES else _elementwise(node, *given)
-
-
-def _elementwise(node: Node, *operands: Row) -> Row | None:
-    function = _OPERATIONS.get(node.opcode)
-    return function(*operands) if function is not None and is_full_float(node.type) else None
-
-
-def _literal(node: Node) -> Row | None:
-    return _wide(literal_value(node))
-
-
-def _table(node: Node) -> Row | None:
-    return _wide(node.parameters["constant"].array)
-
-
-def _wide(array: Any) -> Row | None:
-    return np.asarray(array, np.float64) if np.asarray(array).dtype.kind in "iuf" else None
-
-
-def _counted(node: Node) -> Row:
-    given = node.parameters
-    return np.arange(given.get("start", 0), given["stop"], given.get("step", 1), dtype=np.float64)
-
-
-def _converted(node: Node, operand: Row) -> Row | None:
-    is_kept = is_full_float(node.type) or (node.type.is_integral and bool((operand == np.trunc(operand)).all()))
-    return operand if is_kept else None
+        if (found := _called(node, *given)) is not None:
+            return found
+        own = [value.astype(operand.type.dtype) for value, operand in zip(given, node.operands, strict=True)]
+        exact = value_of(node, own)
+        if exact is not None:
+            return np.asarray(exact, np.float64) if exact.dtype.kind in "biuf" else None
+        function = getattr(np, node.operation.function or "", None) if node.element_type is not None else None
+        is_known = function is not None and node.operation.is_elementwise and is_full_float(node.type)
+        return np.asarray(function(*given), np.float64) if function is not None and is_known else None
 
 
 def _called(node: Node, *operands: Row) -> Row | None:
     """Return what a function of the library or of the prelude gives, for those that such formulas have."""
-    arguments = [item.array for item in node.parameters["arguments"] if hasattr(item, "array")]
-    if node.parameters["function"] in ("mod", "fmod") and len(operands) == len(arguments) == 1:
-        rest: Row = getattr(np, node.parameters["function"])(operands[0], arguments[0].astype(np.float64))
+    function = node.parameters.get("function")
+    arguments = [item.array for item in node.parameters.get("arguments", ()) if hasattr(item, "array")]
+    if function in ("mod", "fmod") and len(operands) == len(arguments) == 1:
+        rest: Row = getattr(np, function)(operands[0], arguments[0].astype(np.float64))
         return rest
-    if node.parameters["function"] in ("i0e", "i0e_float64") and len(operands) + len(arguments) == 1:
+    if function in ("i0e", "i0e_float64") and len(operands) + len(arguments) == 1:
         (x,) = operands or arguments
         scaled: Row = np.i0(np.abs(x)) * np.exp(-np.abs(x))
         return scaled
     return None
 
 
-def _compared(node: Node, one: Row, other: Row) -> Any:
-    return _COMPARISONS[node.parameters["direction"]](one, other)
-
-
-def _result(node: Node, *operands: Row) -> Row | None:
+def _result(node: Node) -> Row | None:
     """Return what a function of the program gives that takes nothing."""
     result = node.parameters["function"].results
-    return _value(result, {}) if isinstance(result, Node) and not operands else None
-
-
-_RULES: dict[str, Callable[..., Any]] = {
-    "literal": _literal,
-    "array": _table,
-    "arange": _counted,
-    "range": _counted,
-    "convert": _converted,
-    "library": _called,
-    "prelude": _called,
-    "call": _result,
-    "compare": _compared,
-    "select": lambda node, *operands: np.where(*operands),
-}
+    return _value(result, {}) if isinstance(result, Node) and not node.operands else None

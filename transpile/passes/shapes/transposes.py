@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
+from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
@@ -75,7 +76,7 @@ def _diagonal(graph: Graph, node: Node) -> Node | None:
     return with_operands(graph, node, turned.operands) if is_turned and is_main and turned.ndim == 2 else None
 
 
-_REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean")
+_REDUCTIONS = [opcode for opcode, row in OPERATIONS.items() if row.is_reduction and "keepdims" in row.parameters]
 
 
 def _reduced(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
