@@ -122,6 +122,8 @@ def _computed(node: Node, values: dict[Node, Row | None]) -> Row | None:
     with np.errstate(all="ignore"):
         if (found := _called(node, *given)) is not None:
             return found
+        if any(operand.element_type is None for operand in node.operands):
+            return None
         own = [value.astype(operand.type.dtype) for value, operand in zip(given, node.operands, strict=True)]
         exact = value_of(node, own)
         if exact is not None:
