@@ -203,13 +203,14 @@ def method_signature(name: str) -> inspect.Signature | None:
 
 
 def _waiting(function: ast.FunctionDef) -> Iterator[str]:
-    """What copies to the device or waits for it, inside a function."""
+    """What copies to the device or waits for it, inside a function, but for the bounds of its loops."""
     silenced = {
         inner
         for block in ast.walk(function)
         if isinstance(block, ast.With) and 'errstate(linalg="ignore")' in ast.unparse(block).replace("'", '"')
         for inner in ast.walk(block)
     }
+    bounds = {inner for loop in ast.walk(function) if isinstance(loop, ast.For) for inner in ast.walk(loop.iter)}
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Attribute)
@@ -220,7 +221,8 @@ def _waiting(function: ast.FunctionDef) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         is_waiting = isinstance(node.func, ast.Name) and node.func.id in _WAITING_BUILTINS
-        if is_waiting and function.name == "main" and not all(map(_is_number_on_host, node.args)):
+        is_waiting &= function.name == "main" and node not in bounds
+        if is_waiting and not all(map(_is_number_on_host, node.args)):
             yield f"{function.name}: {ast.unparse(node)} waits for the device"
         text = ast.unparse(node.func)
         if text.startswith("cp.linalg.") and node.func.attr in _SOLVERS and node not in silenced:  # type: ignore[attr-defined]
