@@ -141,7 +141,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     __array__ = __float__ = __complex__ = __index__ = _waits
 
 
-_OF_BOUND = re.compile(r"for |\w*number(_\d+)? = ")  # the line with the bound of a loop
+_OF_BOUND = re.compile(r"for |\w+ = int\(")  # the line with the bound of a loop
 
 
 def _is_in_condition(text: str, line: int) -> bool:
