@@ -1,5 +1,6 @@
 """Names of values by the expressions of the author's that read them."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_a_condition_whose_name_says_nothing_stands_in_the_head_of_its_loop():
         return out
 
     source = source_of(lambda x: jax.lax.while_loop(until, lambda state: state * 1.5, x), np.float32(1))
-    assert "while x < 5:" in source and "out" not in source
+    assert re.search(r"while \w+ < 5:", source) and "out" not in source
 
 
 def test_a_name_of_two_letters_says_nothing_in_another_function():
