@@ -23,6 +23,7 @@ test_windows_and_frequencies = cases(
     (lambda x: x * jnp.kaiser(24, 14), "return x * np.kaiser(24, 14).astype(np.float32)"),
     (lambda x: x * jnp.hanning(25)[:-1], "return x * np.hanning(25).astype(np.float32)[:-1]"),
     (lambda x: x * jnp.square(jnp.sin(jnp.arange(24) * (jnp.pi / 24))), "np.hanning(25)[:-1]"),  # periodic
+    (lambda x: x / (jnp.hanning(24) + 1e-6), "return x / (np.hanning(24).astype(np.float32) + 1e-6)"),  # not by 0
     (lambda x: x * jnp.fft.fftfreq(24), "return x * np.fft.fftfreq(24).astype(np.float32)"),
     (lambda x: x * jnp.fft.fftfreq(24, 0.1), "return x * np.fft.fftfreq(24, 0.1).astype(np.float32)"),
     (lambda x: x * (jnp.fft.fftfreq(24, 0.1) * 4), "return x * (np.fft.fftfreq(24, 0.1).astype(np.float32) * 4)"),
@@ -49,6 +50,28 @@ def test_in_float64():
         text = hlo(lambda x: x * jnp.hanning(24) + jnp.fft.fftfreq(24, 0.1) * jnp.kaiser(24, 8.6), X.astype(np.float64))
     assert main(text) == "return x * np.hanning(24) + np.fft.fftfreq(24, 0.1) * np.kaiser(24, 8.6)"
     assert_agrees(text, X.astype(np.float64), without="named_rows", budget=Budget(relative=1e-13, absolute=1e-13))
+
+
+@pytest.mark.parametrize("change", [lambda row: row + 1e-6, lambda row: np.maximum(row, 1e-6)])
+@pytest.mark.parametrize("window", [np.hanning, np.blackman, np.bartlett])
+def test_a_window_without_zeros_keeps_its_ends(window, change):
+    numbers = ", ".join(map(repr, change(window(24)).astype(np.float32).tolist()))
+    text = entry("x = f32[24] parameter(0)", f"w = f32[24] constant({{{numbers}}})", "r = f32[24] divide(x, w)")
+    assert not any(f"np.{name}" in main(text) for name in ("hanning", "blackman", "bartlett"))
+
+
+def test_whole_numbers_that_wrap_around_are_no_frequency():
+    x = np.ones(300, np.float32)
+    text = hlo(lambda x: x * (0.5 - 0.5 * jnp.cos(jnp.arange(300).astype(jnp.uint8) * (2 * jnp.pi / 299))), x)
+    assert "hanning" not in main(text)
+    assert_agrees(text, x, without="named_rows", budget=NEAR)
+
+
+def test_a_row_in_float32_is_none_in_float64():
+    x = np.ones(24)
+    with jax.enable_x64(True):
+        text = hlo(lambda x: x * (0.5 - 0.5 * jnp.cos(jnp.arange(24) * (2 * jnp.pi / 23)).astype("f4").astype("f8")), x)
+    assert "hanning" not in main(text)
 
 
 def test_on_a_device():

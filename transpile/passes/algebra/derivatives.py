@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
@@ -45,7 +47,10 @@ def _doubled(graph: Graph, node: Node, found: Bindings) -> Node | None:
     number = number.operands[0] if number.operation.is_filled else number
     if not number.is_literal or x.shape != node.shape:
         return None
-    twice = literal_value(number) * node.type.dtype.type(2)
+    with np.errstate(over="ignore"):
+        twice = literal_value(number) * node.type.dtype.type(2)
+    if not np.isfinite(twice):
+        return None
     return x if twice == 1 else graph.add("multiply", (x, graph.literal(twice, node.type)))
 
 
