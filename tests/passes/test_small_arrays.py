@@ -120,6 +120,8 @@ test_what_is_scattered_is_added_to_one_array = cases(
     (taken(lambda i: i % 4, lambda i: i % 4), times(1, "np.add.at("), " + "),
     (taken(lambda i: i % 4, lambda i: i[:2] % 4), times(2, "np.add.at("), times(1, "np.zeros")),
     (lambda x, i: x * 2 + jnp.zeros(6).at[i % 4].add(x[:4]), " = x * 2\n", "np.add.at(", lacks("zeros")),
+    # many small values would be lost in a large number
+    (lambda x, i: x * 2 + jnp.zeros(6).at[jnp.tile(i, 20) % 4].add(jnp.tile(x[:4], 20)), times(1, "np.zeros")),
     (lambda x, i: jnp.zeros(6).at[i % 4].max(x[:4]) + jnp.zeros(6).at[i % 5].max(x[:4]), STAYS),
     (lambda x, i: jnp.ones(6).at[i % 4].add(x[:4]) + jnp.ones(6).at[i % 5].add(x[:4]), times(2, "np.ones")),
     (lambda x, i: (y := jnp.zeros(6).at[i % 4].add(x[:4])) + y[::-1], STAYS),

@@ -98,3 +98,12 @@ def test_what_is_left_to_functions_of_loops(case):
 def test_loops_of_a_function_that_is_left_are_compiled():
     module = as_in_xla(*LEFT["what Numba has no loop for"], tolerance=1e-4)
     assert [name for name in kernels(module) if name.endswith("_loop")]
+
+
+def test_an_argument_called_as_the_function_is_not_hidden_by_it():
+    def twice(compiled_main, x):
+        for _ in range(2):
+            x = lax.fori_loop(0, 9, lambda i, c: jnp.sin(c) * compiled_main[i % 3] + c, x)
+        return x, compiled_main * 2
+
+    as_in_xla(twice, X[:3], np.float32(0.5), tolerance=1e-5)

@@ -250,14 +250,16 @@ class LoopWriter:
         names = [writer.texts[part] for part in results]
         lines.append(self.elements.statement("return_results", names))
         is_whole = node.parameters["loop"].runs_once
-        own = self.module_names.fresh("compiled_main" if is_whole else f"{names[-1]}_loop")
+        wanted = "compiled_main" if is_whole else f"{names[-1]}_loop"
+        writer.names.taken.update(text for text, _ in arguments)
+        own = self.module_names.fresh(writer.names.free(wanted))
         self.shapes[own] = {parameter: read.shape for read, parameter in zip(given, parameters, strict=True)}
         body, _ = body_and_captured(node)
         types = {part.type for part in body if part.element_type is not None}
         has_floats = any(kind.is_floating or kind.is_complex for kind in types)
         head = self.heads.head(own, self.shapes[own], [part.shape for part in results])
         self.texts.append(self.renderer.statement("kernel_function", head, has_floats, False, [], lines))
-        writer.names.taken = taken | set(names)
+        writer.names.taken = taken | {*names, own}
         writer.texts.update((read, text) for text, read in arguments)
         given_arrays = self._copied(parameters, arguments)
         call = self.renderer.expression("call_of_loop", own, given_arrays, results)

@@ -39,7 +39,8 @@ def added_parts(function: Function, supports: Support) -> None:
         for total, part in (node.operands, node.operands[::-1]):
             if live.count(part) > 1 or not total.shape == part.shape == node.shape or part.region is not node.region:
                 continue
-            if _is_scattered(part) and is_free(node, total):
+            is_small = _is_from_zeros(total) or all(prod(place.shape) <= _FEW for place in part.operands[2:])
+            if _is_scattered(part) and is_small and is_free(node, total):
                 return _scattered(graph, live, total, part)
             if part.opcode == "setitem" and is_zeros(part.operands[0]) and is_free(node, total):
                 return _added(graph, _begun(graph, total), part.operands[1:], part.parameters["index"])
@@ -102,12 +103,21 @@ def _is_filled(live: LiveNodes, total: Node) -> bool:
 
 def _is_scattered(node: Node) -> bool:
     """Return whether a node is zeros to which values are added at some positions, so that rounding in another order is
-    exact enough.
+    exact enough. To a large total, many small values would be lost one by one.
     """
-    is_added = node.opcode == "update_at" or (node.opcode == "prelude" and node.parameters["function"] in _SCATTERS)
-    if not is_added or not (node.type.is_integral or is_full_float(node.type)):
-        return False
-    return _ADD in (node.parameters.get("ufunc"), *node.parameters.get("arguments", ())) and is_zeros(node.operands[0])
+    return _adds(node) and (node.type.is_integral or is_full_float(node.type)) and is_zeros(node.operands[0])
+
+
+def _is_from_zeros(node: Node) -> bool:
+    """Return whether a node is zeros to which values are added at some positions, perhaps several times."""
+    while _adds(node):
+        node = node.operands[0]
+    return is_zeros(node)
+
+
+def _adds(node: Node) -> bool:
+    is_update = node.opcode == "update_at" or (node.opcode == "prelude" and node.parameters["function"] in _SCATTERS)
+    return is_update and _ADD in (node.parameters.get("ufunc"), *node.parameters.get("arguments", ()))
 
 
 def _scattered(graph: Graph, live: LiveNodes, total: Node, part: Node) -> Node:
