@@ -30,6 +30,8 @@ PROGRAMS = [
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
     (jax.grad(lambda x, y: jnp.linalg.solve(x, y).sum(), (0, 1)), (REGULAR, ROWS[:, 2:])),
     (jax.grad(lambda x, y: jnp.linalg.solve(x, y).sum(), (0, 1)), (REGULAR, ROWS[:, 2])),
+    (lambda x: [x * w(24) for w in (jnp.hanning, jnp.hamming, jnp.blackman, jnp.bartlett)], (ROWS.ravel(),)),
+    (lambda x: (x * jnp.kaiser(24, 5), x * jnp.fft.fftfreq(24)), (ROWS.ravel(),)),
     (lambda z: (jnp.arcsin(z), jnp.arccos(z), jnp.arctan(z), jnp.arcsinh(z), jnp.arccosh(z), jnp.arctanh(z)), (Z,)),
 ]
 
