@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -116,9 +118,9 @@ def test_functions_of_logarithms_and_exponentials(call, dtype):
 
 
 COMPOSED_NEARLY = [
-    (jnp.log2, "0.693147182", "0.7", "np.log2"),
-    (jnp.sinh, "(0.5, 0)", "(0.25, 0)", "complex_sinh"),
-    (jax.nn.softplus, "6.28318548", "6.5", "complex_logaddexp"),
+    (jnp.log2, r"0\.693147182|1\.44269502", "0.7", "np.log2"),  # JAX 0.12 multiplies
+    (jnp.sinh, r"\(0\.5, 0\)", "(0.25, 0)", "complex_sinh"),
+    (jax.nn.softplus, r"6\.28318548", "6.5", "complex_logaddexp"),
     (jax.nn.softplus, "direction=GT", "direction=GE", "complex_logaddexp"),
 ]
 
@@ -127,8 +129,8 @@ COMPOSED_NEARLY = [
 def test_what_is_nearly_such_a_function_stays(function, old, new, call):
     z = numbers(np.complex64, with_large=False)[-40:]
     text = text_of(function, z)
-    assert old in text
-    changed = text.replace(old, new)
+    changed = re.sub(old, new, text)
+    assert changed != text
     assert call not in main(changed)
     assert_near(on_numpy(changed, [z])[0], run_hlo_in_child(changed, z)[0], 256)
 
