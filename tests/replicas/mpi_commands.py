@@ -1,7 +1,7 @@
 """What each rank does: ``mpirun -n 4 python mpi_commands.py COMMANDS.json`` runs several commands, one after the other.
 
-Each is a list of words behind ``python``. To start ranks takes longer than most commands. Rank 0 prints which codes the
-ranks end with, in a list for each command.
+Each is a list of words behind ``python``. To start ranks takes longer than most commands. Rank 0 writes which codes the
+ranks end with, in a list for each command, to COMMANDS.codes: lines that ranks print may run into each other.
 """
 
 import json
@@ -36,7 +36,7 @@ def read_and_run(path: str) -> None:
     """Run the commands of a file; all ranks begin each together."""
     codes = [MPI.COMM_WORLD.allgather(code_of(words)) for words in json.loads(Path(path).read_text("utf-8"))]
     if MPI.COMM_WORLD.Get_rank() == 0:
-        print(json.dumps(codes), flush=True)
+        Path(path).with_suffix(".codes").write_text(json.dumps(codes), encoding="utf-8")
 
 
 if __name__ == "__main__":
