@@ -203,7 +203,7 @@ def method_signature(name: str) -> inspect.Signature | None:
 
 
 def _waiting(function: ast.FunctionDef) -> Iterator[str]:
-    """What copies to the device or waits for it, inside a function, but for the bounds of its loops."""
+    """Yield what copies to the device or waits for it inside a function. The bounds of its loops may wait."""
     silenced = {
         inner
         for block in ast.walk(function)

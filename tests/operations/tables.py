@@ -37,7 +37,7 @@ def cases_by_opcode() -> dict[str, list[Case]]:
 
 @cache
 def statuses() -> dict[str, dict[str, str]]:
-    """What each target does with each opcode, as docs/operations.md says; a test asks whether the page is current."""
+    """Read from docs/operations.md what each target does with each opcode; another test keeps the page current."""
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ")[:-1] for line in page.splitlines() if line.startswith("| `")]
     table = {cells[0].strip("`"): cells[1:] for cells in rows}

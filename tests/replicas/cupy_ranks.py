@@ -1,4 +1,4 @@
-"""What each rank does in tests of CuPy without a GPU: ``mpirun -n 4 python cupy_ranks.py HOW FOLDER [COMMANDS.json]``.
+"""Runs tests of CuPy without a GPU on each rank: ``mpirun -n 4 python cupy_ranks.py HOW FOLDER [COMMANDS.json]``.
 
 All modules of a folder run on the twin, and then commands, as ``mpi_commands.py`` has them. ``HOW`` says whether MPI
 takes the memory of GPUs: ``aware`` or ``unaware``. MPI gets the twin's memory by its ``__cuda_array_interface__``.

@@ -1,4 +1,4 @@
-"""What each rank does: ``mpirun -n 4 python mpi_commands.py COMMANDS.json`` runs several commands, one after the other.
+"""Runs several commands on each rank, one after the other: ``mpirun -n 4 python mpi_commands.py COMMANDS.json``.
 
 Each is a list of words behind ``python``. To start ranks takes longer than most commands. Rank 0 writes which codes the
 ranks end with, in a list for each command, to COMMANDS.codes: lines that ranks print may run into each other.

@@ -64,7 +64,7 @@ def mpirun(request):
 
 
 def together(mpirun, folder: Path, *commands: Sequence[Any], script: Sequence[Any] = (COMMANDS,)):
-    """Run several commands on the same four ranks; gives the codes of all ranks for each, and the ended process."""
+    """Run several commands on the same four ranks; return the codes of all ranks for each, and the ended process."""
     path = folder / "commands.json"
     path.write_text(json.dumps([[str(word) for word in words] for words in commands]), encoding="utf-8")
     ended = mpirun(4, *script, path)
@@ -140,7 +140,7 @@ def stacked(program: SeveralDevices) -> dict[str, Any]:
 
 
 def assert_results_of(program: SeveralDevices, results: list, found: list) -> None:
-    """What is found in a file are the results of all devices, along an axis in front."""
+    """Assert that a file's arrays are the results of all devices, stacked along a new first axis."""
     expected = [result if isinstance(result, tuple) else (result,) for result in results]
     for x, parts in zip(found, zip(*expected, strict=True), strict=True):
         np.testing.assert_array_equal(x, np.stack(parts).astype(x.dtype), str(program))

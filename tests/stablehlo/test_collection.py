@@ -25,7 +25,7 @@ func.func @main(%a: !pair) -> !pair {
 
 @pytest.fixture(autouse=True, scope="module")
 def old_objects():
-    """What there is before these tests is not looked through at each."""
+    """Keep the collector from looking through older objects at each of these tests."""
     gc.collect()
     gc.freeze()
     yield

@@ -1,4 +1,4 @@
-"""What the parts of the values that loops carry, and branches give, are called in the traced function:
+"""Reads the paths, in the traced function, of the values that loops carry and branches give:
 ``state.position['mu']``.
 
 XLA's loops and conditionals have flat tuples. JAX knows the paths of their elements, but writes them nowhere into the

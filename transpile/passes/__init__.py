@@ -12,8 +12,8 @@ from ..array.support import Support
 
 ArrayPass = Callable[[Function, Support], None]  # makes only nodes that the target supports
 
-# The passes over functions, in order: modules, and functions if they have another name. Each can be
-# disabled by name.
+# The passes over functions of the array dialect, in order: a pass is the function of its module's name, or the named
+# one. Each can be disabled by name.
 _PASSES = """
     loops.dead_carries.equal_stores loops.dead_carries.unread_carries loops.dead_results.unread_results
     activation_functions.idioms random.threefry algebra.remainders algebra.powers algebra.ufuncs reductions.prefixes

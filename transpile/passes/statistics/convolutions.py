@@ -4,7 +4,6 @@ are such convolutions with other borders: ``np.correlate(np.pad(x, (8, 7)), g)``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from ...array.graph import Graph
@@ -84,11 +83,6 @@ def _line(graph: Graph, operand: Node, axis: int) -> tuple[Node, bool] | None:
         return None
     is_reversed = index[axis] == _BACKWARDS
     return operand.operands[0] if is_reversed else getitem(graph, operand.operands[0], (index[axis],)), is_reversed
-
-
-def _fits(padding: Sequence[int], length: int, window: int) -> bool:
-    """Return whether a window is no longer than an array between borders."""
-    return min(padding) >= 0 and length + sum(padding) >= window > 0 and length > 0
 
 
 def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
