@@ -28,15 +28,6 @@ _COUNT, _FIRST = "count", "is_first"  # names of carries that count iterations o
 _ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # uninformative words
 _NUMBER = re.compile(r"_\d+$")
 _END = re.compile(r"^.*_\d+_(?=[a-zA-Z])")  # the name of a leaf up to its last position in a sequence
-_WEAK = frozenset(
-    (
-        "the author's keyword or call",
-        "the function that it leaves",
-        "the function that it is in",
-        "the expression that it is a step of",
-        "the statement that it is a step of",
-    )
-)  # hints
 EXPLAINED = "names"  # the key of the explanation for observers of an emission
 
 
@@ -520,15 +511,13 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A source of names; ``of`` returns the name, or nothing if this source does not apply to a value."""
+    """A source of names; ``of`` returns the name, or nothing if this source does not apply to a value. The name is
+    that of the value itself if it ``is_strong``, else of what the value is a part of.
+    """
 
     source: str
     of: Callable[[WantedNames, _Value], str | None]
-
-    @property
-    def is_strong(self) -> bool:
-        """Whether the name is of the value itself, not of what it is a part of."""
-        return self.source not in _WEAK
+    is_strong: bool = True
 
 
 def _gradient_of_argument(names: WantedNames, value: _Value) -> str:
@@ -578,19 +567,19 @@ HINTS = (
     Hint("the row that a step is given", lambda names, value: names.of_row(value.node)),
     Hint("the argument that it updates, or its place in the results", lambda names, value: value.updated),
     Hint("the result of a function or of branches", lambda names, value: names.of_result(value.node)),
-    Hint("the author's keyword or call", lambda names, value: names.hinted.get(value.node)),
+    Hint("the author's keyword or call", lambda names, value: names.hinted.get(value.node), is_strong=False),
     Hint("what the author reads it by", lambda names, value: names.as_read(value.node)),
     Hint("the array that is made of it in place", lambda names, value: names.of_changed(value.node)),
     Hint("its role for the author's name", lambda names, value: names.of_role(value.node)),
     Hint("an idiom", lambda names, value: names.of_domain(value.node)),
-    Hint("the function that it leaves", lambda names, value: names.left.get(value.node)),
+    Hint("the function that it leaves", lambda names, value: names.left.get(value.node), is_strong=False),
     Hint("its operands", lambda names, value: names.subjects.of(value.node)),
-    Hint("the function that it is in", lambda names, value: names.inside.get(value.node)),
-    Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node)),
+    Hint("the function that it is in", lambda names, value: names.inside.get(value.node), is_strong=False),
+    Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node), is_strong=False),
     Hint("the function that is called", lambda names, value: names.of_call(value.node)),
     Hint("its name inside the function called", lambda names, value: value.inside),
     Hint("where a constant comes from", lambda names, value: names.of_constant(value.node)),
-    Hint("the statement that it is a step of", lambda names, value: names.of_statement(value.node)),
+    Hint("the statement that it is a step of", lambda names, value: names.of_statement(value.node), is_strong=False),
     Hint("its operation", lambda names, value: base_name(value.node, names.writer.graph)),
 )
 

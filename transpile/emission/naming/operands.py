@@ -47,11 +47,9 @@ class SubjectNames:
             return ""
         words = {self.word(each) for each in node.operands[1:] if not each.is_literal} - {""}
         is_filled = any(each.is_literal for each in node.operands[1:])
-        return (
-            short(_after("masked_{}" if is_filled else "{}", words.pop().removeprefix("masked_")))
-            if len(words) == 1
-            else ""
-        )
+        if len(words) != 1:
+            return ""
+        return short(_after("masked_{}" if is_filled else "{}", words.pop().removeprefix("masked_")))
 
     def word(self, node: Node, *, is_beside: bool = False, may_be_joined: bool = False) -> str:
         """Return the name of an operand; empty if it is only an operation's word, or a number.
