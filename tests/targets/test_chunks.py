@@ -140,6 +140,12 @@ def test_a_memmap_is_sent_as_its_path(rows, tmp_path):
     np.testing.assert_array_equal(file[10:20], rows[10:20])
 
 
+def test_arguments_may_have_the_names_of_what_chooses_chunks(rows):
+    text = NEGATIVE.replace("x = ", "chosen = ").replace("negate(x)", "negate(chosen)")
+    module = xla2py.emit(text, "dask", chunks="100").load()
+    np.testing.assert_array_equal(module.main(rows, chunks={"chosen": 50}), -rows)
+
+
 def test_chunks_can_be_chosen_for_a_call(rows):
     module = xla2py.emit(STANDARDISE, "dask", chunks="1000").load()
     for chunks in ((500, -1), ((4000, 1, 999), (16,)), -1):
