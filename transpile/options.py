@@ -17,7 +17,7 @@ from .errors import Diagnostic, UsageError
 Value = bool | int | str | tuple[str, ...]
 READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")  # fused: fuses even if it does not pay, for tests
 OWN = "own"  # results that the caller owns; helpers inside the module
-AUTO = "auto"  # helpers inside the module; with several replicas, which need hundreds of lines, in a file beside it
+AUTO = "auto"  # of helpers and constants: what suits the program
 SIZES = "sizes"  # the checks of modules for any size; not a choice for users
 LINE_LENGTH = 88  # black's default; templates and the prelude are written in it
 
@@ -161,10 +161,11 @@ class Options:
     )
     format: bool = _option(True, OUTPUT, "Format the result with black.")
     constants: str = _option(
-        "auto",
+        AUTO,
         OUTPUT,
-        "Save large constants beside the module as .npz (auto) or .safetensors, or write them into its text (inline).",
-        ("auto", "safetensors", "inline"),
+        "Save large constants beside the module as .npz or .safetensors, or write them into its text (inline). "
+        "With auto, the weights of a model are .safetensors, other constants .npz.",
+        (AUTO, "npz", "safetensors", "inline"),
     )
     nested: bool = _option(False, ARGUMENTS, "Let main take and return trees of arrays, as the traced function does.")
     weights: str = _option(

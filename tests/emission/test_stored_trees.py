@@ -57,6 +57,24 @@ def test_leaves_are_read_where_they_are_in_the_tree(target, tmp_path):
             imported(tmp_path / "step.py").main(X)
 
 
+@pytest.mark.parametrize("size", [64, 65])
+@pytest.mark.parametrize("constants", ["auto", "npz"])
+def test_a_tree_is_stored_if_a_file_is_needed_anyway(size, constants, tmp_path):
+    w = np.square(np.arange(size)).astype(np.float32)
+    numbers = "{" + ", ".join(map(str, w)) + "}"
+    module = parse_module(f"""ENTRY main {{
+  x = f32[{size}] parameter(0)
+  w = f32[{size}] constant({numbers})
+  ROOT r = f32[{size}] multiply(x, w)
+}}""")
+    found = xla2py.emit(replace(module, constant_names={array_sha256(w): "params.w"}), constants=constants)
+    is_stored = constants == "auto" and size > 64
+    assert ('x * params["w"]' in found.source) == is_stored
+    names = ["step.safetensors"] if is_stored else ["step.npz"] if size > 64 else []
+    assert [each.name for each in found.save(tmp_path / "step.py")] == ["step.py", *names]
+    np.testing.assert_array_equal(imported(tmp_path / "step.py").main(w), w * w)
+
+
 @pytest.mark.parametrize("names", [("w", "b", ""), ("x.w", "x.b", ""), ("params.w", "params.w.b", "")])
 def test_what_is_no_tree_beside_the_arguments_is_a_constant(names):
     """An array alone, a tree with the name of an argument, a leaf on the way to another."""

@@ -25,7 +25,7 @@ from ..hlo.verifier import verify
 from ..options import LINE_LENGTH, READABLE, SETTINGS, SIZES, STYLES, Options, checked_words, chosen_word
 from ..target import Target, load_target
 from .formatting import formatted
-from .functions.constants import TENSORS
+from .functions.constants import LARGEST_UNSTORED, TENSORS
 from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
@@ -86,8 +86,8 @@ def emit(
     - ``annotate``: ``none``, ``short`` (source lines after statements) or ``full`` (also the HLO above them).
     - ``checks``: ``exact``, ``cast`` (arguments with another float dtype are cast), or ``none`` or False.
     - ``format``: False skips black. ``line_length``: the maximum line length, except for long names and strings.
-    - ``constants``: save large constants in an ``.npz`` file (``auto``) or a ``.safetensors`` file, or write them into
-      the text (``inline``).
+    - ``constants``: save large constants in an ``.npz`` or a ``.safetensors`` file, or write them into the text
+      (``inline``). With ``auto``, weights that the traced function closes over are in a ``.safetensors`` file.
     - ``nested``: ``main`` takes and returns the trees of the traced function, ``params["w"]`` instead of ``params_w``.
       This is the default if ``source`` knows both trees (JAX does, text does not).
     - ``classes``: return objects as small classes of the module (``own``), or as the traced classes (``import``).
@@ -172,8 +172,8 @@ def emit(
     if chosen.arrange is None:
         options = replace(options, memory="", chunks="")  # no array is cut
     origin = Origin(_source_name(source, module, name), module_sha256(module, with_result_tree=nested))
-    if constants == TENSORS and chosen.arrange is None and device_count(module) == 1:
-        module = with_stored_trees(module, chosen.lacks)
+    if constants in LARGEST_UNSTORED and chosen.arrange is None and device_count(module) == 1:
+        module = with_stored_trees(module, chosen.lacks, LARGEST_UNSTORED[constants])
     compiled = compile(module, chosen, options, observe, begin)
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
     begin = begin or (lambda name: None)
@@ -200,7 +200,7 @@ def emit(
         line_length=line_length,
         shapes=written.shapes,
         plan=compiled.plan,
-        has_tensors=constants == TENSORS,
+        has_tensors=constants == TENSORS or bool(module.stored),
         result_tree=written.result_tree,
     )
 

@@ -21,8 +21,9 @@ _WORDS = re.compile("([^0-9]+)([0-9]*)")
 Leaves = Mapping[str, Sequence[Instruction]]  # name of a leaf, params.layers.0.w: the constants that are this leaf
 
 
-def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
-    """Return the module with ``stored`` parameters, behind its own, in place of constants that are leaves of trees.
+def with_stored_trees(module: HloModule, lacks: Container[str], largest_unstored: int) -> HloModule:
+    """Return the module with ``stored`` parameters, behind its own, in place of constants that are leaves of trees,
+    if one of these has more than ``largest_unstored`` elements.
 
     Lowering finds the parameters that are used in loops. Some constants stay: those whose elements are all equal, as
     computing with zeros may fold to nothing; those of element types that the library ``lacks``; and those that differ
@@ -37,6 +38,8 @@ def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
             name = module.constant_names.get(array.sha256, "")
             if "." in name and name.partition(".")[0] not in taken and first.setdefault(name, array) == array:
                 leaves.setdefault(name, []).append(each)
+    if all(constant.array.size <= largest_unstored for constant in first.values()):
+        return module
     leaves = dict(sorted(leaves.items(), key=lambda leaf: _counted(leaf[0])))
     found = _with_parameters(module, leaves)
     paths = leaf_paths(found)[len(module.entry.parameters) :]

@@ -22,6 +22,8 @@ from .sidecars import DIGEST_DIGITS, is_mapped
 
 TENSORS = "safetensors"  # the setting that stores constants in a file of that format
 LARGEST_INLINE = 64  # elements
+# By the setting, the elements of a weight for whose sake trees are stored: with auto, if a file is needed anyway.
+LARGEST_UNSTORED = {TENSORS: 0, "auto": LARGEST_INLINE}
 _DIGITS_OF_NAME = 8  # digits of the hash that make an array's name unique among modules with a common file
 LONGEST_INLINE = 48  # characters of a table within an expression
 

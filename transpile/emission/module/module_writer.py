@@ -165,7 +165,7 @@ class _ModuleWriter:
             self.of_blocks,
             inline=inline,
             largest_folded=target.largest_folded,
-            as_tensors=options.constants == TENSORS,
+            as_tensors=options.constants == TENSORS or bool(stored),
             are_shared=options.helpers == SHARED,
             names={digest: name for digest, name in program.original.constant_names.items() if name not in stored},
             tables=self.source_names.tables,
