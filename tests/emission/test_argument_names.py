@@ -45,6 +45,15 @@ def test_keys_may_have_slashes(path, name):
     assert argument_names(parameters(path)) == [name]
 
 
+@pytest.mark.parametrize("word, name", [("dataclass", "dataclass_"), ("TypeAlias", "TypeAlias_"), ("cache", "cache")])
+def test_arguments_hide_no_import(word, name):
+    program = f'''ENTRY main {{
+  p = f32[3] parameter(0), metadata={{op_name="{word}"}}
+  ROOT y = f32[3] sine(p)
+}}'''
+    assert f"def main({name}: Array)" in xla2py.emit(program, debug=True).source
+
+
 def test_names_in_common_are_other_words_where_they_end_alike():
     assert common_words([["params_0_bias", "params_1_bias"], ["mean_0_bias", "mean_1_bias"]]) == ["params", "mean"]
     assert common_words([["params_0_bias", "params_1_bias"], ["loss", "step"]]) == ["bias", ""]

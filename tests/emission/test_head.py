@@ -51,6 +51,12 @@ def test_the_header_names_what_is_needed():
     assert " for Dask and NumPy 2.0 or newer.\n" in xla2py.emit(ADD, "dask").source
 
 
+def test_what_returns_nothing_needs_python_only():
+    source = xla2py.emit("ENTRY main {\n  ROOT r = () tuple()\n}").source
+    assert source.startswith('"""Main; returns ()."""\n') and " for Python.\n" in source
+    assert " for Python." not in xla2py.emit(ADD).source
+
+
 def test_the_header_names_numba_where_it_compiles():
     pytest.importorskip("numba", reason="Numba is not installed")
     source = xla2py.emit(ADD.replace("f32", "bf16"), style="fused").source

@@ -1,4 +1,4 @@
-"""Leaves that JAX has no plain names for: keys of several words, attributes of classes that are registered without."""
+"""Leaves without plain names: keys of several words or numbers, attributes of classes registered without keys."""
 
 import ast
 
@@ -39,6 +39,20 @@ def test_keys_may_be_any_text_or_number(keys, read):
     assert ast.literal_eval(module.source.partition("SIGNATURE = ")[2].partition("\n\n")[0])["state"].keys() == {*keys}
     found = module.load().main(given)
     assert isinstance(found, tuple) or found.keys() == {*keys}
+
+
+@pytest.mark.parametrize("keys", [[("a", 1), ("b", 0)], [True, False], [(1, 2), (-3,)]])
+def test_keys_may_be_truth_values_and_tuples(keys):
+    given = {key: X + k for k, key in enumerate(keys)}
+    main = xla2py.emit(xla2py.from_jax(lambda state: {key: part * 2 for key, part in state.items()}, given)).load().main
+    found = main(given)
+    assert found.keys() == given.keys() and all((found[key] == given[key] * 2).all() for key in keys)
+
+
+@pytest.mark.parametrize("key", [0.5, b"w", (".w", 1), None])
+def test_results_with_other_keys_stay_a_tuple(key):
+    main = xla2py.emit(xla2py.from_jax(lambda x: {key: x + 1}, X)).load().main
+    assert (main(X) == X + 1).all()
 
 
 def test_letters_of_keys_stay_and_what_may_mislead_is_escaped():
@@ -85,7 +99,9 @@ def test_parts_that_are_no_attributes_stay_arguments_of_their_own():
     assert (xla2py.emit(module).load().main(X, X) == X + X).all()
 
 
-@pytest.mark.parametrize("words", ["('a', b)", "('a' 'b')", "('a',, 'b')", "()", "('a', ('b',))", "('a\\\"', 'b')"])
+@pytest.mark.parametrize(
+    "words", ["('a', b)", "('a' 'b')", "('a',, 'b')", "()", "('a', ('b',))", "('a', 01)", "('a\\\"', 'b')"]
+)
 def test_what_is_no_key_of_words_is_no_path(words):
     text = f"""HloModule m
 

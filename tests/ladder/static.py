@@ -210,7 +210,7 @@ def _waiting(function: ast.FunctionDef) -> Iterator[str]:
         if isinstance(block, ast.With) and 'errstate(linalg="ignore")' in ast.unparse(block).replace("'", '"')
         for inner in ast.walk(block)
     }
-    bounds = {inner for loop in ast.walk(function) if isinstance(loop, ast.For) for inner in ast.walk(loop.iter)}
+    bounds = set(_bounds(function))
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Attribute)
@@ -232,6 +232,17 @@ def _waiting(function: ast.FunctionDef) -> Iterator[str]:
             yield f"{function.name}: {ast.unparse(node)} copies from the host at each call"
         if value is cupy.where and len(node.args) == 1:
             yield f"{function.name}: where with one argument waits for the count"
+
+
+def _bounds(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Yield the nodes of the bounds of loops, and of the numbers that bounds read by name."""
+    nodes = list(ast.walk(function))
+    found = [inner for loop in nodes if isinstance(loop, ast.For) for inner in ast.walk(loop.iter)]
+    yield from found
+    names = {node.id for node in found if isinstance(node, ast.Name)}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
+            yield node.value
 
 
 def _is_number_on_host(node: ast.expr) -> bool:

@@ -192,3 +192,10 @@ def test_a_condition_of_several_lines_waits_for_all_to_see(tmp_path, monkeypatch
 def test_numbers_of_the_host_need_no_device(value, waits):
     found = problems(f"import cupy as cp\n\n\ndef main(x):\n    return {value}\n")
     assert any("waits" in each for each in found) == waits
+
+
+@pytest.mark.parametrize(("end", "waits"), [("count", False), ("3", True)])
+def test_a_named_bound_of_a_loop_may_wait(end, waits):
+    body = f"    count = int(x + 4)\n    for i in range({end}):\n        x = x + i\n    return x\n"
+    found = problems(f"import cupy as cp\n\n\ndef main(x):\n{body}")
+    assert any("waits" in each for each in found) == waits

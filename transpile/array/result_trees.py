@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..hlo.ir import Built, ResultTree
+from ..hlo.ir import Built, ResultTree, is_plain_key
 from .node import Node
 from .program import Tree
 
@@ -21,8 +21,8 @@ _WORD = re.compile(r"(?!\.)[\s\S]{0,400}")
 
 
 def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys are words or
-    numbers; else None.
+    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys can be written;
+    else None.
     """
     parts = list(results) if isinstance(results, tuple | list) else [results]
     if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
@@ -34,10 +34,16 @@ def fitting(tree: ResultTree, results: Tree) -> ResultTree:
 
 def _is_plain(tree: ResultTree) -> bool:
     if isinstance(tree, dict):
-        keys_are_plain = all(type(key) is int or (isinstance(key, str) and _WORD.fullmatch(key)) for key in tree)
-        return keys_are_plain and all(map(_is_plain, tree.values()))
+        return all(map(_is_written, tree)) and all(map(_is_plain, tree.values()))
     parts = tree.parts if isinstance(tree, Built) else tree
     return all(map(_is_plain, parts)) if isinstance(parts, list | tuple) else tree is None or type(tree) is int
+
+
+def _is_written(key: Any) -> bool:
+    """Return whether the text may have a key of a dict."""
+    if type(key) is tuple:
+        return all(map(_is_written, key))
+    return is_plain_key(key) and (type(key) is not str or _WORD.fullmatch(key) is not None)
 
 
 def placed(tree: ResultTree, leaves: Any) -> Any:

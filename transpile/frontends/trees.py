@@ -9,7 +9,7 @@ from keyword import iskeyword
 from operator import attrgetter
 from typing import Any
 
-from ..hlo.ir import Built, ResultTree, Trees
+from ..hlo.ir import Built, ResultTree, Trees, is_plain_key
 
 _DEEPEST = 12  # levels; deeper trees do not help a reader
 _SHORT = re.compile(r"[ !#-\[\]-~]{1,400}")  # no character that strings escape
@@ -111,7 +111,7 @@ class _ResultTrees:
     def tree(self, filled: Any) -> ResultTree:
         """Return the tree of a pytree with numbers as leaves.
 
-        None if it has keys that are not words, or is too deep: then the results stay a flat tuple.
+        None if it has keys that are not plain, or is too deep: then the results stay a flat tuple.
         """
         try:
             return self._tree(filled, _DEEPEST)
@@ -133,7 +133,7 @@ class _ResultTrees:
         return _object(self.util, value, children, parts, static)
 
     def _dict(self, kind: type, words: list[Any], parts: list[ResultTree]) -> ResultTree:
-        if not all(type(word) in (str, int) for word in words):
+        if not all(map(is_plain_key, words)):
             raise _NoTreeError
         if kind is not dict:
             self.notes[f"{kind.__name__} is returned as a dict"] = None

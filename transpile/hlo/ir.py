@@ -197,6 +197,11 @@ class Built:
     constants: str = ""
 
 
+def is_plain_key(key: Any) -> bool:
+    """Return whether a key of a dict is a word, a number, a truth value or a tuple of these."""
+    return all(map(is_plain_key, key)) if type(key) is tuple else type(key) in (str, int, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Trees:
     """The pytrees of arrays that a traced function takes and returns.

@@ -103,7 +103,7 @@ def docstring(
         lines += wrapped(f"{', '.join(group)}: {shape}")
     root, given = program.entry.computation.root, declared.root
     each = list(map(type_text, root.element_shapes, given.element_shapes))
-    results = ", ".join(each)
+    results = ", ".join(each) or "()"
     if tree is not None:
         shown = display(like_arguments(placed(tree, each), signature(program, names, paths)))
         results = shown.replace("\\", r"\\")  # of keys

@@ -61,6 +61,7 @@ from ..trees.types import (
     kinds_of_types,
     result_type,
     typing_imports,
+    typing_names,
     without_lone_types,
 )
 from .description import arrays_by_type, docstring, signature
@@ -196,7 +197,7 @@ class _ModuleWriter:
         """Return the names that no value may have; functions, the user's own among them, are named here."""
         program, renderer, calls = self.program, self.renderer, prelude_calls(self.program)
         reserved = prelude_names(program, calls, self.library, [self.entry.check, self.entry.cast])
-        reserved |= {*HOST_FUNCTIONS, "chunks"}
+        reserved |= {*HOST_FUNCTIONS, "chunks", *typing_names(renderer)}
         reserved |= {name.partition(".")[0] for name, _ in imported_names(self.target)}
         reserved |= set(renderer.statement("own_names").split())
         reserved |= {found.name for found in callbacks(program.module)}

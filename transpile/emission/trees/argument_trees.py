@@ -19,15 +19,18 @@ from ...hlo.ir import HloModule, Instruction
 from ..naming.identifiers import RESERVED
 from ..texts import quoted_key
 
-_WORDS = r"\((?:'[\w ]{1,60}'(?:, |,?(?=\)))){1,12}\)"  # a key of several words
+_NUMBER = r"-?(?:0|[1-9]\d{0,8})"
+_WORDS = rf"\((?:(?:'[\w ]{{1,60}}'|{_NUMBER})(?:, |,?(?=\)))){{1,12}}\)"  # a key of several words and numbers
 _ESCAPE = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _WORD = rf"""'(?:[^'\\\n]|{_ESCAPE}){{0,400}}'|"(?:[^"\\\n]|{_ESCAPE}){{0,400}}\""""  # as Python writes it
-_STEP = rf"\[(?:{_WORD})\]|\[{_WORDS}\]|\[-?\d{{1,9}}\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
+_STEP = rf"\[(?:{_WORD})\]|\[{_WORDS}\]|\[(?:{_NUMBER}|True|False)\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
 _PATH = re.compile(rf"([A-Za-z]\w{{0,60}})((?:{_STEP}){{1,12}})", re.ASCII)
-_KEY = re.compile(rf"\[(?P<word>{_WORD})\]|\[(?P<words>{_WORDS})\]|\[(?P<place>-?\d+)\]|(?P<attribute>\.\w+)")
+_KEY = re.compile(
+    rf"\[(?P<word>{_WORD})\]|\[(?P<words>{_WORDS})\]|\[(?P<place>{_NUMBER}|True|False)\]|(?P<attribute>\.\w+)"
+)
 
-# "w" or ("w", "b") of a dict, 0 of a sequence, ".scale" of an object
-Key = str | int | tuple[str, ...]
+# "w", True or ("w", 0) of a dict, 0 of a sequence, ".scale" of an object
+Key = str | int | tuple[str | int, ...]
 Tree = dict[Key, Any]  # key: a tree or a leaf
 
 
@@ -114,11 +117,11 @@ def _with_stars(path: Path, depth: int) -> Path:
 def _key(part: re.Match[str]) -> Key | None:
     """Return a key, or None for one that could be mistaken: a leading dot, an attribute that is a keyword."""
     if part["place"] is not None:
-        return int(part["place"])
+        return ast.literal_eval(part["place"])
     if part["attribute"] is not None:
         return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
     if part["words"] is not None:
-        return tuple(re.findall(r"'([^']+)'", part["words"]))
+        return ast.literal_eval(part["words"])
     try:
         word: str = ast.literal_eval(part["word"])
     except (SyntaxError, ValueError):  # no character has such a number

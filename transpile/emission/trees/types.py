@@ -124,6 +124,11 @@ def _with_type(text: str, name: str, kind: str) -> str | None:
     return None if is_in_union else module.edited([(*module.extent(use), kind)])
 
 
+def typing_names(renderer: Renderer) -> set[str]:
+    """Return the names that the imports of types bind."""
+    return {line.split()[-1] for line in renderer.statement("typing_imports").splitlines()}
+
+
 def typing_imports(renderer: Renderer, names: Container[str]) -> list[str]:
     """Return the imports that the types among the names need."""
     lines: list[str] = renderer.statement("typing_imports").splitlines()
