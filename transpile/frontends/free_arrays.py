@@ -13,6 +13,7 @@ from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..hlo.ir import HloModule
 from .jax import WIDE, lower, not_lowered, required_jax, wide_types
 from .loading import is_function, of_object
+from .unread_sizes import keeping_unread, loses_sizes
 from .witnesses import NAME, Assignment, Witnesses, or_at_sizes, witnesses
 
 
@@ -58,11 +59,14 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     if not is_function(fn):
         return or_at_sizes(partial(of_object, fn))
     leaves = list(_leaves((example_args, example_kwargs)))
-    free = dict.fromkeys(size for leaf in leaves for size in leaf.sizes if isinstance(size, str))
+    free = dict.fromkeys(size for leaf in leaves for size in _names(leaf))
     if not leaves:
         _warn_of_wide(example_args, example_kwargs)
         return lower(fn, *example_args, **example_kwargs)
 
+    parts = required_jax().tree_util.tree_leaves((example_args, example_kwargs), is_leaf=_is_free)
+    are_arrays = all(_is_free(part) or hasattr(part, "dtype") for part in parts)
+    named = [_names(part) for part in parts] if are_arrays else []
     is_wide = any(np.dtype(leaf.dtype) in WIDE for leaf in leaves)
 
     def at(sizes: Assignment) -> HloModule:
@@ -71,7 +75,10 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
         )
         try:
             with wide_types(is_wide):
-                return lower(fn, *args, **kwargs)
+                module = lower(fn, *args, **kwargs)
+                if not loses_sizes(module, named):
+                    return module
+                return lower(keeping_unread(required_jax(), fn), *args, **kwargs)
         except (TypeError, ValueError, AssertionError, LookupError, ArithmeticError) as error:
             raise not_lowered("the function", error) from error
 
@@ -92,6 +99,11 @@ def _warn_of_wide(*examples: Any) -> None:
 def _leaves(tree: Any) -> list[FreeArray]:
     parts = required_jax().tree_util.tree_leaves(tree, is_leaf=_is_free)
     return [part for part in parts if _is_free(part)]
+
+
+def _names(part: Any) -> tuple[str, ...]:
+    """Return the names of the free sizes of an example."""
+    return tuple(size for size in part.sizes if isinstance(size, str)) if _is_free(part) else ()
 
 
 def _is_free(part: Any) -> bool:

@@ -25,6 +25,7 @@ from .checkpoints import as_tree, read_checkpoint
 from .jax import WIDE, required_jax, wide_types
 from .loading import is_function, of_object
 from .signatures import WEIGHTS, Argument, Arguments, Named, Sizes, filled, leaves, parse_arguments, shown_sizes
+from .unread_sizes import keeping_unread, loses_sizes
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
 
@@ -80,10 +81,18 @@ def load_function(
         required_jax().clear_caches()  # what was traced before has the stack frames of its first caller
         try:
             module = of_object(found, examples, name)
+            if loses_sizes(module, _free_sizes(arguments)):
+                module = of_object(keeping_unread(required_jax(), found), examples, name)
         except UsageError as error:
             raise error if tree is None else _with_hint(error, weights, tree) from error
     module = replace(module, examples=_values_of(examples, module))
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
+
+
+def _free_sizes(arguments: Arguments) -> list[tuple[str, ...]]:
+    """Return the names of the free sizes of each leaf of the arguments; nothing if some are not types of arrays."""
+    parts = required_jax().tree_util.tree_leaves(filled(arguments, lambda each: each))
+    return [each.names for each in parts] if all(isinstance(each, Argument) for each in parts) else []
 
 
 def _values_of(examples: Any, module: HloModule) -> tuple[Any, ...]:
