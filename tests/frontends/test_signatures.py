@@ -142,9 +142,7 @@ def test_objects_that_the_module_lacks_are_named(functions, tmp_path, given, cod
 
 
 def test_an_argument_whose_size_alone_is_read_stays_one(tmp_path):
-    (tmp_path / "of_sizes.py").write_text(
-        "def counted(x, y):\n    return y * x.shape[0]\n\n\ndef read(x, y): return y + 1\n"
-    )
+    (tmp_path / "of_sizes.py").write_text("def counted(x, y):\n    return y * x.shape[0]\n")
     text = xla2py.emit(function_at_sizes("of_sizes:counted(f32[N], f32[])", tmp_path)).source
     assert "return y * n" in text and "n = len(x)" in text
     assert "def main(y: " in xla2py.emit(load_function("of_sizes:counted(f32[4], f32[])", tmp_path)).source
