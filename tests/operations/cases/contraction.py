@@ -72,6 +72,11 @@ def dots() -> Iterator[Case]:
         ("f8e4m3fn", "f8e4m3fn", "bf16"),
         ("bf16", "f32", "f32"),
         ("f32", "f32", "f64"),
+        ("f32", "f32", "s32"),
+        ("bf16", "bf16", "s16"),
+        ("f64", "f64", "f32"),
+        ("f32", "f32", "bf16"),
+        ("c64", "c64", "f64"),
     ]:
         yield dot(numbers(left, 3, 5), numbers(right, 5, 2, seed=1), result)
     for sizes, batch, contracting in [

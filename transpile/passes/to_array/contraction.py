@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...array.value import Value, materialise, permute, without_dimensions
 from ...dataclass import dataclass
 from ...hlo.element_types import F32, ElementType
 from ...hlo.ir import Instruction
-from ...hlo.shape_rules.common import Operation
+from ...hlo.shape_rules.common import Operation, wider
 from ...hlo.shape_rules.contractions import scaled_dot_order
 from .elementwise import accumulated_type, converted
 from .lowering import TF32, FunctionLowering, lowers
@@ -55,9 +56,13 @@ def is_in_tf32(lowering: FunctionLowering, instruction: Instruction) -> bool:
 def _contracted(
     lowering: FunctionLowering, left: _Side, right: _Side, element_type: ElementType, precision: dict[str, Any]
 ) -> Value:
-    """Return the contraction of two sides; the dimensions of the result are batch, left free, right free."""
-    accumulator = accumulated_type(element_type)
-    in_bytes = element_type.is_integral and _are_many(lowering, _products(left, right))
+    """Return the contraction of two sides; the dimensions of the result are batch, left free, right free.
+
+    Sums of floats become integers, and complex sums real numbers, at the end.
+    """
+    computed = reduce(wider, filter(None, (left.value.node.element_type, right.value.node.element_type)), element_type)
+    accumulator = accumulated_type(computed)
+    in_bytes = computed.is_integral and _are_many(lowering, _products(left, right))
     if not in_bytes:
         left.value = converted(lowering, left.value, accumulator)
         right.value = converted(lowering, right.value, accumulator)
@@ -68,7 +73,7 @@ def _contracted(
         if side.value.node.is_literal or any(side.value.repeats(d) for d in side.contracting):
             side.value = Value.of(materialise(lowering.graph, side.value))
     result = _product(lowering, left, right, tuple(sizes), accumulator, precision)
-    return converted(lowering, result, element_type)
+    return converted(lowering, converted(lowering, result, computed), element_type)
 
 
 _MANY = 1 << 18  # integer products from which on NumPy's loops are too slow
