@@ -116,12 +116,12 @@ def _with_stars(path: Path, depth: int) -> Path:
 
 def _key(part: re.Match[str]) -> Key | None:
     """Return a key, or None for one that could be mistaken: a leading dot, an attribute that is a keyword."""
-    if part["place"] is not None:
-        return ast.literal_eval(part["place"])
+    written = part["place"] or part["words"]
+    if written is not None:
+        key: Key = ast.literal_eval(written)
+        return key
     if part["attribute"] is not None:
         return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
-    if part["words"] is not None:
-        return ast.literal_eval(part["words"])
     try:
         word: str = ast.literal_eval(part["word"])
     except (SyntaxError, ValueError):  # no character has such a number
