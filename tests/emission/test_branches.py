@@ -174,3 +174,59 @@ def test_a_result_with_the_name_of_a_leaf_is_assigned_where_it_is_computed():
     state = {"board": X, "pot": X * 3}
     source = xla2py.emit(xla2py.from_jax(play, state, np.int32(1))).source
     assert 'board = np.sin(state["board"]) * 2' in source and "board_2" not in source
+
+
+def play(state, move):
+    """An environment's step: each move changes a part of the state, and most leave the rest."""
+
+    def walk(state):
+        at, hit = state["at"] + 1, state["hit"]
+        hit = jax.lax.cond(at[0] > 2, lambda: hit + at, lambda: hit)
+        return {**state, "at": at, "hit": hit}
+
+    moves = [lambda s: {**s, "way": s["way"] - 1}, walk, lambda s: s, lambda s: {**s, "way": s["way"] * 2}, lambda s: s]
+    return jax.lax.switch(move, moves, state)
+
+
+def test_what_most_branches_give_is_assigned_before_them():
+    state = {"at": np.float32([2]), "hit": np.float32([1]), "way": np.float32([3])}
+    module = xla2py.from_jax(play, state, np.int32(1))
+    body = main(module)
+    assert body.startswith('at, hit, way = state["at"], state["hit"], state["way"]\nif move <= 0:\n')
+    assert "else" not in body and "pass" not in body and body.count("if ") == 4, body
+    run = xla2py.emit(module).load().main
+    for move in range(5):
+        for key, found in run(state, np.int32(move)).items():
+            np.testing.assert_array_equal(found, jax.jit(play)(state, np.int32(move))[key])
+            assert not np.shares_memory(found, state[key])
+
+
+def turned(i, x, y, z):
+    return jax.lax.switch(i % 4, [lambda: (x, y, z), lambda: (y, x, z), lambda: (x * z, y, z), lambda: (x, y, z)])
+
+
+@pytest.mark.parametrize("choose", [turned, lambda i, *s: jax.lax.switch(i % 3, [advance, advance, lambda *s: s], *s)])
+def test_names_that_branches_read_are_not_assigned_before_them(choose):
+    program = rounds(choose)
+    module = xla2py.from_jax(program, X)
+    assert "pass" not in main(module), main(module)
+    with np.errstate(all="ignore"):
+        found = xla2py.emit(module).load().main(X)
+    for one, other in zip(found, jax.jit(program)(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5)
+
+
+def test_two_branches_each_assign_their_own_results():
+    def program(x, y):
+        return jax.lax.cond(x[0] > 0, lambda: (x, y * 2), lambda: (x, y))
+
+    assert "else:" in main(xla2py.from_jax(program, X, X))
+
+
+def test_results_with_the_same_key_are_named_by_the_key_around():
+    def program(x, y):
+        walls, doors, n = jax.lax.cond(x[0] > 0, lambda: (x + y, x * y, x.sum()), lambda: (x - y, y - x, y.sum()))
+        return {"walls": {"at": walls}, "doors": {"at": doors}, "n": n}
+
+    body = main(xla2py.from_jax(program, X, X))
+    assert "    walls_at, doors_at, n = x + y, x * y, x.sum()\n" in body, body

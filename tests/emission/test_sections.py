@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import entry
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.module.sections import heading, scope_of
+from xla2py.transpile.emission.module.sections import scope_of, shown
 
 
 def block(x, w):
@@ -89,7 +89,23 @@ def test_scopes_of_paths(op_name, expected):
 
 
 def test_long_headings_are_cut():
-    assert len(heading(("a" * 40, "b" * 40))) == 60
+    long = ("a" * 40, "b" * 9, "c" * 40)
+    assert shown(long) == long[:2] and shown(long[:2]) == long[:2] and shown(("a" * 61, "b")) == ("a" * 61,)
+
+
+def test_scopes_that_look_alike_have_one_heading():
+    """What is too long for a heading does not make another."""
+
+    def program(x, w):
+        for layer in ("Encoder", "Decoder"):
+            with jax.named_scope(f"MultiHeadDotProductAttention{layer}"):
+                for k in range(4):
+                    with jax.named_scope("query_key_and_value_projections"), jax.named_scope(f"part_{k}"):
+                        x = jnp.sin(jnp.tanh(x @ w[k])) + jnp.cos(x @ w[k]) @ x
+        return x
+
+    found = headings(program)
+    assert [text.split(" / ")[0][-7:] for text in found] == ["Encoder", "Decoder"] and not any("." in t for t in found)
 
 
 def test_nothing_of_a_path_becomes_code():

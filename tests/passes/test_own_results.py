@@ -102,6 +102,22 @@ CASES = {
         ),
         "return p0.copy()\n    return p0 + p0",
     ),
+    "an array of a branch within a branch": (
+        entry(
+            "f32[4,4] conditional(p1, p0, p0), true_computation=inner, false_computation=twice",
+            "",
+            "f32[4,4]; pred[]",
+            BRANCHES + """inner { x = f32[4,4] parameter(0)
+  e = f32[1,1] slice(x), slice={[0:1], [0:1]}
+  s = f32[] reshape(e)
+  zero = f32[] constant(0)
+  p = pred[] compare(s, zero), direction=GT
+  ROOT y = f32[4,4] conditional(p, x, x), true_computation=same, false_computation=twice
+}
+""",
+        ),
+        "value = p0.copy()\n        else:\n            value = p0 + p0\n        return value\n    return p0 + p0",
+    ),
     "an array that another branch hands on": (
         entry(
             f"{PAIR}(b, a)",

@@ -6,9 +6,10 @@ After ``y = main(x)``, ``y += 1`` changes only ``y``.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from typing import Any
 
-from ..array.aliases import Aliases
+from ..array.aliases import Aliases, Memory
 from ..array.node import Node
 from ..array.program import Branch, Function, Program, tree_nodes
 from ..array.support import Support
@@ -42,11 +43,21 @@ class _Owning:
         if not is_chosen or self.ways[item] > 1:
             return False
         others = {each for node in self.results if node is not item for each in self.aliases.memory(self.entry, node)}
+        self._copy_in_branches(item, others)
+        return True
+
+    def _copy_in_branches(self, item: Node, others: Set[Memory]) -> None:
+        """Copy a result of branches in those branches, and in those within them, where it is shared."""
         branches: tuple[Branch, ...] = item.operands[0].parameters["branches"]
         index = item.parameters["index"]
         for branch in branches:
             given = branch.results[index]
-            if self.aliases.is_given(given, others) or branch.results.count(given) > 1:
+            is_repeated = branch.results.count(given) > 1
+            if not self.aliases.is_given(given, others) and not is_repeated:
+                continue
+            is_inner = given.region is branch.region and given.opcode == "item"
+            if is_inner and given.operands[0].opcode == "conditional" and not is_repeated:
+                self._copy_in_branches(given, others)
+            else:
                 with self.entry.graph.inside(branch.region):
                     branch.results[index] = self.entry.graph.add("copy", (given,), pinned=True)
-        return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from ...array.in_place import is_own_array
-from ...array.node import Node
+from ...array.node import Node, Region
 from ...array.program import Branch, Carry, Loop
 from ...array.traversal import is_inside, topological
 from ...python.templates import Expression
@@ -21,6 +21,7 @@ from .rerolled_loop_writer import COUNTERS, letter
 _SHORT = 20  # characters of a value that may share a line
 _MOST_TOGETHER = 2  # values that share a line
 _MOST_MOVED = 4  # names that are assigned in one line
+_MANY_BRANCHES = 3  # the fewest before which common results are assigned
 _FEWEST_LEFT = 2  # lines of a body that is left by a break
 
 
@@ -32,6 +33,10 @@ class ControlFlowWriter:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
+        self.known_before: tuple[Region | None, Mapping[str, Node]] = (
+            None,
+            {},
+        )  # of a branch: what targets have before
         self.heads: dict[Node, tuple[str, Expression]] = {}  # of conditionals: the macro of the first line and its test
 
     def loop(self, node: Node) -> None:
@@ -316,8 +321,14 @@ class ControlFlowWriter:
             self._return_choice(node)
             return
         targets = self.writer.targets(node)
+        before = self._known_before(node, targets)
+        common = self.common_results(node, targets, before)
+        self.give([(targets[k], self.writer.array_text(result)) for k, result in common.items()])
+        before |= common
+        around = self.known_before
         heads: list[int] = []
-        for position, (branch, test) in enumerate(self._tests(node)):
+        tests = self._tests(node)
+        for position, (branch, test) in enumerate(tests):
             heads.append(len(self.writer.lines))
             if position == len(branches) - 1 and position:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
@@ -325,11 +336,48 @@ class ControlFlowWriter:
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", test), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
-            self._branch(node, branch, targets)
+            self.known_before = branch.region, {targets[k]: result for k, result in before.items()}
+            self._branch(node, branch, [self._target_in(branch, k, targets, before) for k in range(len(targets))])
+        self.known_before = around
         is_negated = len(branches) > 1 and self._leave_out_empty(
-            heads, test if _is_predicate(self._chooser(node)) else None
+            heads, test if _is_predicate(self._chooser(node)) else None, [text for _, text in tests]
         )
         self.heads[node] = "unless" if is_negated else "if", test
+
+    def _known_before(self, node: Node, targets: Sequence[str]) -> dict[int, Node]:
+        """Return, by number, the values that the targets have already if these branches are within another branch."""
+        region, known = self.known_before
+        found = {k: known[target] for k, target in enumerate(targets) if target in known}
+        return found if node.region is region else {}
+
+    def common_results(self, node: Node, targets: Sequence[str], known: Container[int]) -> dict[int, Node]:
+        """Return, by number, the results that some of many branches, the last among them, give in common: values from
+        outside, and copies of these. They are assigned before the branches, except those that are ``known``.
+        """
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        if len(branches) < _MANY_BRANCHES:
+            return {}
+        outside = [self.writer.texts[read] for read in self.writer.reads.of(node) if read in self.writer.texts]
+        found = {}
+        for k, target in enumerate(targets):
+            last = branches[-1].results[k]
+            is_shared = sum(_same_given(branch.results[k], last) for branch in branches) > 1
+            if k not in known and target != "_" and is_shared and self._is_at_hand(last, branches[-1]):
+                found[k] = last
+        is_read = any(mentions(text, {targets[k]}) for k in found for text in outside)
+        return {} if is_read else found
+
+    def _is_at_hand(self, result: Node, branch: Branch) -> bool:
+        """Return whether a result of a branch is a literal or a value with a name outside, or a copy of one."""
+        if result.opcode == "copy" and result not in self.writer.plan.named:
+            (result,) = result.operands
+        return result.is_literal or (result in self.writer.texts and not is_inside(result.region, branch.region))
+
+    @staticmethod
+    def _target_in(branch: Branch, number: int, targets: Sequence[str], before: Mapping[int, Node]) -> str:
+        """Return the target of a result in a branch: none if what was assigned before the branches is the result."""
+        is_given = number in before and _same_given(branch.results[number], before[number])
+        return "_" if is_given else targets[number]
 
     def _return_choice(self, node: Node) -> None:
         """Write branches that each return the function's result; the last follows the ``if`` statements, unindented."""
@@ -372,13 +420,19 @@ class ControlFlowWriter:
         are_known = low.interval == (0, 0) and high.interval == (last, last)
         return number if are_known and number.element_type is which.element_type else which
 
-    def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> bool:
-        """Leave out an empty last branch; if two branches are selected by a ``predicate``, also an empty first one.
-        Return whether the other one is then under the negated predicate.
+    def _leave_out_empty(self, heads: list[int], predicate: Expression | None, tests: Sequence[Expression]) -> bool:
+        """Leave out an empty last branch, and then all that are empty; if two branches are selected by a ``predicate``,
+        also an empty first one. Return whether the other one is then under the negated predicate.
         """
         lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
         if lines[heads[-1] + 1].text == nothing:
             del lines[heads[-1] :]
+            left = [head for head in heads[:-1] if lines[head + 1].text != nothing]
+            for head in reversed(heads[:-1]):
+                if left and head not in left:
+                    del lines[head : head + 2]
+            if left and left[0] != heads[0]:
+                lines[heads[0]].text = self.writer.renderer.statement("if", tests[heads.index(left[0])])
         elif predicate is not None and lines[heads[0] + 1].text == nothing:
             lines[heads[0]].text = self.writer.renderer.statement("unless", predicate)
             del lines[heads[0] + 1 : heads[1] + 1]
@@ -419,3 +473,9 @@ class ControlFlowWriter:
 
 def _is_predicate(which: Node) -> bool:
     return which.element_type is not None and which.element_type.name == "pred"
+
+
+def _same_given(one: Node, other: Node) -> bool:
+    """Return whether the results of two branches are the same value from outside, or copies of it."""
+    are_copies = one.opcode == other.opcode == "copy"
+    return one is other or (are_copies and one.operands == other.operands)

@@ -33,10 +33,10 @@ def add_sections(lines: Sequence[Line], graph: Graph) -> None:
         return
     scopes = [(line, scope) for line in lines if (scope := _scope_of(line, graph))]
     for depth in range(max((len(scope) for _, scope in scopes), default=0), 0, -1):
-        headings = list(_changes([(line, scope[:depth]) for line, scope in scopes]))
+        headings = list(_changes([(line, shown(scope[:depth])) for line, scope in scopes]))
         if len({scope for _, scope in headings}) > 1 and len(headings) * _LINES_PER_HEADING <= len(lines):
             for line, scope in headings:
-                line.above = [heading(scope), *line.above]
+                line.above = [" / ".join(scope), *line.above]
             return
 
 
@@ -48,10 +48,10 @@ def _changes(scopes: Sequence[tuple[Line, Scope]]) -> Iterator[tuple[Line, Scope
         current = scope
 
 
-def heading(scope: Scope) -> str:
-    """Return a scope as a heading of limited length: ``encoder / layer_0``."""
-    text = " / ".join(scope)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+def shown(scope: Scope) -> Scope:
+    """Return as many outer parts of a scope as a heading of limited length has: ``encoder / layer_0``."""
+    counts = range(len(scope), 1, -1)
+    return scope[: next((count for count in counts if len(" / ".join(scope[:count])) <= _LONGEST), 1)]
 
 
 def _scope_of(line: Line, graph: Graph) -> Scope:

@@ -6,6 +6,7 @@ same tree are named after the weights.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,10 +59,16 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
 
 
 def names_in_tree(results: Any) -> dict[Node, str]:
-    """Return the names of results by the last key of their path in the tree; empty for results with several."""
+    """Return the names of results by the last key of their path in the tree, by the last two if several paths end in
+    the same; empty for results with several.
+    """
+    places = _places(results)
+    endings = Counter(path[-1:] for path, _ in places)
     found: dict[Node, str] = {}
-    for path, node in _places(results):
+    for path, node in places:
         name = path[-1] if path and path[-1].isidentifier() else ""
+        if name and endings[path[-1:]] > 1 and path[-2:-1] and path[-2].isidentifier():
+            name = f"{path[-2]}_{name}"
         found[node] = name if found.get(node, name) == name else ""
     return found
 
