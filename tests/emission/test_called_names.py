@@ -85,3 +85,47 @@ ENTRY main {
 def test_names_are_those_that_all_calls_have(first, second, expected):
     module = xla2py.load(TEXT.replace("NAME", first).replace("OTHER", second))
     assert list(called_names(module).values()) == ([] if expected is None else [expected])
+
+
+WEIGHED = """
+HloModule jit_f
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+weigh { logits = f32[5] parameter(0)
+  e = f32[5] exponential(logits)
+  zero = f32[] constant(0)
+  s = f32[] reduce(e, zero), dimensions={0}, to_apply=sum
+  ss = f32[5] broadcast(s), dimensions={}
+  d = f32[5] divide(e, ss)
+  m = f32[5] multiply(d, e)
+  n = f32[5] sine(m)
+  l = f32[5] add(n, ss)
+  ROOT r = (f32[5], f32[5], f32[]) tuple(l, e, s)
+}
+ENTRY main {
+  logits = f32[5] parameter(0)
+  y = f32[5] parameter(1)
+  a = (f32[5], f32[5], f32[]) call(logits), to_apply=weigh
+  b = (f32[5], f32[5], f32[]) call(y), to_apply=weigh
+  a0 = f32[5] get-tuple-element(a), index=0
+  a1 = f32[5] get-tuple-element(a), index=1
+  a2 = f32[] get-tuple-element(a), index=2
+  b0 = f32[5] get-tuple-element(b), index=0
+  b1 = f32[5] get-tuple-element(b), index=1
+  b2 = f32[] get-tuple-element(b), index=2
+  as = f32[5] broadcast(a2), dimensions={}
+  bs = f32[5] broadcast(b2), dimensions={}
+  p = f32[5] multiply(a0, b1)
+  q = f32[5] multiply(p, as)
+  s = f32[5] add(q, b0)
+  t = f32[5] add(s, a1)
+  ROOT u = f32[5] multiply(t, bs)
+}
+"""
+
+
+def test_results_are_called_as_inside_the_function_unless_that_says_nothing():
+    source = xla2py.emit(xla2py.load(WEIGHED)).source
+    assert "    total, exp_logits, exp_logits_sum = weigh(logits)\n" in source, source

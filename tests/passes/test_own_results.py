@@ -107,7 +107,8 @@ CASES = {
             "f32[4,4] conditional(p1, p0, p0), true_computation=inner, false_computation=twice",
             "",
             "f32[4,4]; pred[]",
-            BRANCHES + """inner { x = f32[4,4] parameter(0)
+            BRANCHES
+            + """inner { x = f32[4,4] parameter(0)
   e = f32[1,1] slice(x), slice={[0:1], [0:1]}
   s = f32[] reshape(e)
   zero = f32[] constant(0)

@@ -77,6 +77,7 @@ class FunctionWriter:
         self.items: dict[Node, dict[int, Node]] = {}
         self.calls: dict[Function, list[Node]] = {}
         self._last_place: tuple[str, int] | None = None
+        self._words_inside: dict[Function, Sequence[str]] = {}
         for node in self.plan.nodes:
             if node.opcode == "call":
                 self.calls.setdefault(node.parameters["function"], []).append(node)
@@ -347,11 +348,20 @@ class FunctionWriter:
             return ("",) * len(function.flat_results)
         if not named.words:
             named.words = ("",) * len(function.flat_results)  # for results that are passed to the next call
+            named.words = self.words_inside(function)
+        return named.words
+
+    def words_inside(self, function: Function) -> Sequence[str]:
+        """Return the names of the results of a function that its own lines would give them."""
+        if function not in self._words_inside:
+            self._words_inside[function] = ("",) * len(function.flat_results)  # for a function within itself
             around = (self.constants, self.source_names, [*self.earlier_writers, self])
             inside = FunctionWriter(function, self.renderer, Names(set(self.names.reserved)), "none", *around)
             inside.arguments.name(())
-            named.words = tuple(map(inside.wanted.of, function.flat_results))
-        return named.words
+            for node in sorted(inside.plan.named - inside.texts.keys(), key=inside.priority):
+                inside.texts[node] = Expression(inside.wanted.of(node))  # others are named after these
+            self._words_inside[function] = tuple(map(inside.wanted.of, function.flat_results))
+        return self._words_inside[function]
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
         """Record that the last line binds the results; convert results of ``compiled`` code that have another type."""

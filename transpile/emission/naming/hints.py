@@ -86,6 +86,17 @@ class WantedNames:
         words = self.writer.words_of_results(function) if function in self.writer.renderer.named_results else ()
         return words[node.parameters["index"]] if words else ""
 
+    def of_called(self, node: Node) -> str:
+        """Return the name of one of a function's few results inside the function, unless it is a letter or the word of
+        an operation.
+        """
+        call = node.operands[0] if node.opcode == "item" else node
+        function = call.parameters.get("function") if call.opcode == "call" else None
+        if call is node or function is None or function in self.writer.renderer.named_results:
+            return ""
+        word = self.writer.words_inside(function)[node.parameters["index"]]
+        return word if len(word) > 1 and word not in operation_words() else ""
+
     def of_domain(self, node: Node) -> str:
         """Return the field's word for a value that is not a gradient."""
         if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
@@ -577,7 +588,7 @@ HINTS = (
     Hint("the function that it is in", lambda names, value: names.inside.get(value.node), is_strong=False),
     Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node), is_strong=False),
     Hint("the function that is called", lambda names, value: names.of_call(value.node)),
-    Hint("its name inside the function called", lambda names, value: value.inside),
+    Hint("its name inside the function called", lambda names, value: value.inside or names.of_called(value.node)),
     Hint("where a constant comes from", lambda names, value: names.of_constant(value.node)),
     Hint("the statement that it is a step of", lambda names, value: names.of_statement(value.node), is_strong=False),
     Hint("its operation", lambda names, value: base_name(value.node, names.writer.graph)),
