@@ -1,6 +1,6 @@
 """Trees of arrays, and objects among the results of a function."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from operator import attrgetter
@@ -54,6 +54,15 @@ def map_leaves(
     if isinstance(last, dict):
         return tuple(dict(zip(keys, parts, strict=True)) for parts in several)
     return tuple(map(type(last), several))
+
+
+def tree_leaves(tree: Any) -> Iterator[Any]:
+    """Yield the leaves of nested dicts, by their sorted keys, lists and tuples."""
+    if not isinstance(tree, dict | list | tuple):
+        yield tree
+        return
+    for part in map(tree.get, sorted(tree)) if isinstance(tree, dict) else tree:
+        yield from tree_leaves(part)
 
 
 def map_object_leaves(

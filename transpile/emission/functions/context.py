@@ -59,6 +59,7 @@ class LeafMapWords(Protocol):
     """The part that knows the functions that are applied to every leaf of trees (:class:`.leaf_maps.LeafMaps`)."""
 
     def words(self, function: Function) -> Mapping[int, str]: ...
+    def tree_of(self, given: Sequence[Node]) -> str: ...
 
 
 class Trees(Protocol):

@@ -32,6 +32,7 @@ from .context import LoopCompiler
 from .control_flow import ControlFlowWriter
 from .fitting import Fitting
 from .leaf_maps import LeafMaps
+from .leaf_sums import LeafSums
 from .rerolled_loop_writer import ChainWriter
 from .rerolled_loops import Chain, chains
 from .tree_writer import TreeWriter
@@ -97,6 +98,7 @@ class FunctionWriter:
         self.fitting = Fitting(self)
         self.trees = TreeWriter(self, self.chain_writer.lists, self.fitting.fitted)
         self.leaf_maps = LeafMaps(self)
+        self.leaf_sums = LeafSums(self)
         self.wanted = WantedNames(self)
         self.changes = ChangeWriter(self)
         are_numbers = renderer.elements_are_numbers
@@ -129,6 +131,7 @@ class FunctionWriter:
         for chain in dict.fromkeys(self.chains.values()):
             self.chain_writer.expect(chain, is_written=False)
         self.leaf_maps.find()
+        self.leaf_sums.find()
         self.region(self.graph.root)
         if self.returning is None:
             self.line(self.renderer.statement("return", self.trees.fitted(0, _RETURN)))
@@ -431,7 +434,7 @@ class FunctionWriter:
 
     def folded(self, node: Node) -> Expression:
         """Return the expression of a node, given the texts of its operands."""
-        if (total := self.chain_writer.total(node)) is not None:
+        if (total := self.chain_writer.total(node) or self.leaf_sums.total(node)) is not None:
             return total
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
             return self.renderer.expression(

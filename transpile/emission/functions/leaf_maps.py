@@ -47,6 +47,7 @@ class LeafMaps:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.by_call: dict[Node, LeafMap] = {}
+        self._names: dict[int, str] = {}  # of the trees that are built so far, by number
 
     def find(self) -> None:
         """Find the calls that become leaf maps: their operands are leaves of trees, then values, then shared values."""
@@ -94,18 +95,32 @@ class LeafMaps:
         origins = (self.writer.graph.results.get(node, ()) for _, node in leaves_of(tree))
         return GRADIENT + like if all(any(map(is_gradient, each)) for each in origins) else f"{like}_values"
 
+    def tree_of(self, given: Sequence[Node]) -> str:
+        """Return the name of the tree that is built for a map and has exactly these leaves, in the order of its sorted
+        keys, or an empty string. The tree is built now if it is not yet.
+        """
+        for made in dict.fromkeys(self.by_call.values()):
+            for tree in made.trees:
+                if not isinstance(tree, str) and [*_by_sorted_keys(tree)] == [*given]:
+                    return self._built(tree, made)
+        return ""
+
+    def _built(self, tree: Any, made: LeafMap) -> str:
+        """Return the name of a tree that is built for a map; write its line if there is none yet."""
+        number, word = self._made(tree)
+        if number not in self._names:
+            self._names[number] = self.writer.names.fresh(word)
+            fitted = self.writer.trees.fitted(number, len(self._names[number]) + EQUALS_SIGN)
+            before, self.writer.written = self.writer.written, {}
+            self.writer.assign([self._names[number]], fitted, made.last)
+            self.writer.written = before
+        return self._names[number]
+
     def write(self, made: LeafMap) -> None:
         """Write a map after the trees that are built for it, and record the texts of its results."""
         writer, found = self.writer, made.found
         function = found.calls[0].parameters["function"]
-        texts: list[str] = []
-        for tree in made.trees:
-            if not isinstance(tree, str):
-                number, word = self._made(tree)
-                name = writer.names.fresh(word)
-                writer.assign([name], writer.trees.fitted(number, len(name) + EQUALS_SIGN), made.last)
-                tree = name
-            texts.append(tree)
+        texts = [tree if isinstance(tree, str) else self._built(tree, made) for tree in made.trees]
         shared = [writer.array_text(node) for node in made.shared]
         targets = [writer.names.fresh(word) for word in _words_of_results(function, made)]
         own = writer.renderer.function_names[function]
@@ -131,6 +146,19 @@ def _whole_parts(tree: Any, leaves: Sequence[Path]) -> Iterator[Path]:
         inside = [tuple(rest) for first, *rest in leaves if first == key]
         if inside:
             yield from ((key, *way) for way in _whole_parts(part, inside))
+
+
+def _by_sorted_keys(tree: Any) -> Iterator[Node]:
+    """Yield the leaves of nested dicts, by their sorted keys, lists and tuples; none if the keys of a dict have no
+    order.
+    """
+    if isinstance(tree, Node):
+        yield tree
+        return
+    parts = dict(parts_of(tree))
+    in_order = sorted(parts) if len({*map(type, parts)}) == 1 else ()
+    for key in in_order:
+        yield from _by_sorted_keys(parts[key])
 
 
 def _in_dicts(tree: Any) -> Any:

@@ -52,6 +52,13 @@ class NameAllocation:
             self._pending.update(self._counted())
             self._pending.subtract(before)
 
+    def become_parts(self, nodes: Collection[Node]) -> None:
+        """Record that nodes are parts of other expressions, no statements, while nothing is written yet."""
+        before = self._counted()
+        self.plan.named.difference_update(nodes)
+        self._pending.update(self._counted())
+        self._pending.subtract(before)
+
     def expect(self, read: Iterable[Node]) -> None:
         """Record that one more statement will read these values."""
         for node in read:

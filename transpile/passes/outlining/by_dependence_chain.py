@@ -20,6 +20,7 @@ from ...array.traversal import topological, users_of
 from ...hlo.stack_frames import CallChains
 from ...walks import reached
 from .growing import Copies
+from .measured_sums import measured_sums
 from .neighbours import Row, Surroundings
 from .replacing import Alike, label_of, outline
 from .tree_maps import leaf_calls
@@ -65,19 +66,20 @@ def _label(function: Function, found: Alike, chains: CallChains, own: Container[
 
 
 def _left_to_trees(program: Program, function: Function) -> set[Node]:
-    """The calls that are better written after all layers than inside them: one call per leaf of a tree."""
+    """What is better written after all layers than inside them: one call per leaf of a tree, and a sum over leaves."""
     trees = program.original.trees
     tree = fitting(trees.results, function.results) if trees is not None and function is program.entry else None
-    if tree is None:
-        return set()
     nodes, results = topological(roots(function)), tree_nodes(function.results)
+    uses = {node: len(found) for node, found in users_of(nodes, results).items()}
+    summed = {node for found in measured_sums(nodes, uses) for node in (found.node, *found.inside)}
+    if tree is None:
+        return summed
     items: dict[Node, dict[int, Node]] = {}
     for node in nodes:
         if node.opcode == "item":
             items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
-    uses = {node: len(found) for node, found in users_of(nodes, results).items()}
     calls = [call for each in leaf_calls(placed(tree, results), items, uses) for call in each.calls]
-    return {node for call in calls for node in (call, *items[call].values())}
+    return summed | {node for call in calls for node in (call, *items[call].values())}
 
 
 def _best(function: Function, left_out: set[Node]) -> Alike | None:
