@@ -351,7 +351,7 @@ class FunctionWriter:
             return ("",) * len(function.flat_results)
         if not named.words:
             named.words = ("",) * len(function.flat_results)  # for results that are passed to the next call
-            named.words = self.words_inside(function)
+            named.words = tuple(self.words_inside(function))
         return named.words
 
     def words_inside(self, function: Function) -> Sequence[str]:
