@@ -175,3 +175,18 @@ def test_a_number_belongs_to_one_wanted_name():
     own = xla2py.emit(xla2py.from_jax(program, *given)).load().main(*given)
     for mine, expected in zip(own, jax.jit(program)(*given), strict=True):
         np.testing.assert_array_equal(mine, expected)
+
+
+def test_updates_behind_a_loop_keep_the_name_that_it_carried():
+    def substituted(b, d):
+        y = jnp.zeros(5).at[0].set(b[0] / d[0])
+        y = jax.lax.fori_loop(1, 4, lambda i, y: y.at[i].set((b[i] - y[i - 1]) / d[i]), y)
+        y = y.at[4].set(b[4] - d[4] * y[3])
+        y = y.at[4].set(y[4] / (d[4] - d[3] * y[2]))
+        return y, y.sum()
+
+    given = np.float32([1, 2, 3, 5, 8]), np.float32([2, 1, 4, 3, 7])
+    module = xla2py.from_jax(substituted, *given)
+    assert "y_2" not in xla2py.emit(module).source
+    for one, other in zip(xla2py.emit(module).load().main(*given), jax.jit(substituted)(*given), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)

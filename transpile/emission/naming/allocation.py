@@ -70,9 +70,9 @@ class NameAllocation:
             self._pending[node] = self._pending.get(node, 0) - 1
 
     def hold(self, name: str, node: Node) -> None:
-        """Record that a name stands for a node from here on; a carry's name that is lent stays so."""
+        """Record that a name stands for a node from here on; a carry's name that is lent stays so within the loop."""
         holder = self._holders.get(name)
-        if holder in self._taken_until:
+        if holder in self._taken_until and holder.region is node.region:
             self._taken_until[node] = self._taken_until[holder]
         self._holders[name] = node
         self._types.setdefault(name, set()).add(self.known_types.get(node))

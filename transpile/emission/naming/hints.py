@@ -87,15 +87,16 @@ class WantedNames:
         return words[node.parameters["index"]] if words else ""
 
     def of_called(self, node: Node) -> str:
-        """Return the name of one of a function's few results inside the function, unless it is a letter or the word of
-        an operation.
+        """Return the name of one of a function's few results inside the function, unless it is a letter, the word of an
+        operation or the next value of a parameter.
         """
         call = node.operands[0] if node.opcode == "item" else node
         function = call.parameters.get("function") if call.opcode == "call" else None
         if call is node or function is None or function in self.writer.renderer.named_results:
             return ""
         word = self.writer.words_inside(function)[node.parameters["index"]]
-        return word if len(word) > 1 and word not in operation_words() else ""
+        is_empty = len(word) == 1 or word in operation_words() or word.startswith("new_")
+        return "" if is_empty else word
 
     def of_domain(self, node: Node) -> str:
         """Return the field's word for a value that is not a gradient."""
