@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from xla2py.benchmarks.cpu_kit import algorithms, arrays, kernels, models, simulations
+from xla2py.benchmarks.cpu_kit import algorithms, arrays, kernels, models, recurrences, simulations
 
-PROGRAMS = [*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS, *simulations.PROGRAMS, *algorithms.PROGRAMS]
+PROGRAMS = [
+    *arrays.PROGRAMS,
+    *models.PROGRAMS,
+    *kernels.PROGRAMS,
+    *simulations.PROGRAMS,
+    *algorithms.PROGRAMS,
+    *recurrences.PROGRAMS,
+]

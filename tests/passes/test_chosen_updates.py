@@ -70,6 +70,11 @@ def in_two_tests(i, x, ok, places):
     return lax.cond(x[i] > 0, inner, lambda x: x, x)
 
 
+@looped
+def element_kept(i, x, ok, places):
+    return x.at[i].set(jnp.where(x[i] > x[0], x[i], x[0] + i))
+
+
 def with_a_count(x, ok, places):
     def step(i, state):
         def stored(state):
@@ -99,7 +104,7 @@ def rows_kept(x, ok, places):
 
 
 IN_PLACE = [chosen, not_chosen, at_places, exchanged, exchanged_in_a_branch, either, one_of_three, in_two_tests]
-IN_PLACE += [with_a_count, with_a_loop, rows_kept]
+IN_PLACE += [with_a_count, with_a_loop, rows_kept, element_kept]
 
 
 @pytest.mark.parametrize("function", IN_PLACE, ids=lambda f: f.__name__)
@@ -203,9 +208,22 @@ def view_in_the_next_round(x, ok, places):
     return lax.fori_loop(0, 8, step, (x, x[:2]))
 
 
+@looped
+def another_element_kept(i, x, ok, places):
+    return x.at[i].set(jnp.where(ok[i], x[i] + 1, x[7 - i])) * jnp.where(ok, 1, x)
+
+
+def element_kept_beside(x, ok, places):
+    def step(i, state):
+        x, _ = state
+        return x.at[i].set(jnp.where(ok[i], x[i] + 1, x[i])), x
+
+    return lax.fori_loop(0, 8, step, (x, x))
+
+
 KEPT = [of_elements, read_behind, read_behind_in_the_branch, also_unconditionally, of_something_else]
 KEPT += [old_value_carried, old_value_given, part_given, under_two_names, started_again, exchanged_names]
-KEPT += [view_in_the_next_round]
+KEPT += [view_in_the_next_round, another_element_kept, element_kept_beside]
 
 
 @pytest.mark.parametrize("function", KEPT, ids=lambda f: f.__name__)
@@ -213,6 +231,19 @@ def test_old_values_that_are_read(function):
     text = hlo(function, X, OK, PLACES)
     assert ".copy()" in re.split("for .*:", main(text), maxsplit=1)[1] or "where" in main(text)
     assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)
+
+
+def test_rows_but_one():
+    def eliminated(a):
+        def row(i, a):
+            return lax.fori_loop(0, 4, lambda j, a: a.at[j].set(jnp.where(i == j, a[j], a[j] - a[i] * a[j, i])), a)
+
+        return lax.fori_loop(0, 4, row, a)
+
+    a = np.float32([[2, np.nan, 1, 0], [-0.0, 3, 1, 5], [1, 1, np.inf, 2], [0, 4, 1, 3]])
+    text = hlo(eliminated, a)
+    assert "if i != j:" in main(text) and "a[j] -= a[i] * a[j, i]" in main(text)
+    assert_agrees(text, a, without=NEW, budget=EXACT)
 
 
 def test_outside_of_loops_arguments_stay():

@@ -49,3 +49,19 @@ test_rows_of_many_readers_and_parts_of_rows_stay = cases("counted_places", X, PL
     lambda x, k: jax.lax.fori_loop(0, 3, lambda i, t: t + x[i][k[i]] * x[i].sum(), jnp.zeros(())),
     lambda x, k: x[k[0]][k],
 )
+
+
+def chosen(test):
+    return lambda x, k: jax.lax.fori_loop(0, 3, lambda i, x: jnp.where(test(i, k), x * 2, x + 1), x)
+
+
+ITSELF = [lacks("np.int32")]
+test_counters_are_compared_as_they_are = cases("counted_places", X, PLACES, claims=ITSELF, budget=EXACT)(
+    (chosen(lambda i, k: i == 1), "where(i == 1, x * 2, x + 1)"),
+    (chosen(lambda i, k: i % 2 < 1), "where(i % 2 < 1, x * 2, x + 1)"),
+)
+test_truths_that_are_numbers_are_of_the_library = cases("counted_places", X, PLACES, claims=[STAYS], budget=EXACT)(
+    chosen(lambda i, k: (i == 1) ^ (k[0] > 1)),
+    chosen(lambda i, k: i * 2**30 == k[1]),
+    lambda x, k: jax.lax.fori_loop(0, 3, lambda i, seen: seen.at[i].set(i == 1), jnp.zeros(3, bool)),
+)

@@ -94,7 +94,38 @@ def test_what_is_stored_in_an_interval():
         assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
 
 
+NOT_EMPTY = {
+    "below": (lambda i, a, k, _: jnp.where(k <= i, a[i], -jnp.inf).max(), "a[i, : i + 1].max()"),
+    "above": (lambda i, a, k, _: jnp.where(k >= i, a[i], jnp.inf).min(), "a[i, i:].min()"),
+    "between": (
+        lambda i, a, k, _: jnp.where((k >= i) & (k < i + 2), a[i] * 2, -jnp.inf).max(),
+        "i : i + 2] * 2).max()",
+    ),
+    "between counters": (
+        lambda i, a, k, _: lax.fori_loop(
+            0, i + 1, lambda j, x: x + jnp.where((k >= j) & (k <= i), a[i], jnp.inf).min(), 0.0
+        ),
+        "a[i, j : i + 1].min()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_EMPTY)
+def test_extremes_of_intervals_that_are_never_empty(name):
+    row, part = NOT_EMPTY[name]
+    text = hlo(rows(row), A, PLACES)
+    assert part in main(text) and "where" not in main(text)
+    for a in (A, NAN, -A * 0):
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+
+
 NEAR_MISSES = {
+    "a maximum of none": lambda i, a, k, _: jnp.where(k < i, a[i], -jnp.inf).max(),
+    "a maximum that ends before it begins": lambda i, a, k, _: jnp.where((k > i) & (k < 3), a[i], -jnp.inf).max(),
+    "a maximum behind the end": lambda i, a, k, _: jnp.where(k > i, a[i], -jnp.inf).max(),
+    "a maximum of a bound from data": lambda i, a, k, b: jnp.where(k < b[i], a[i], -jnp.inf).max(),
+    "a maximum, or 0": lambda i, a, k, _: jnp.where(k <= i, a[i], 0).max(),
+    "a maximum, or the largest": lambda i, a, k, _: jnp.where(k <= i, a[i], jnp.inf).max(),
     "one side is not masked": lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ a[0],
     "a product with a mask": lambda i, a, k, _: ((k < i) * a[i]).sum(),
     "masked by another": lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k <= i, a[0], 0),

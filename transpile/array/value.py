@@ -16,7 +16,7 @@ import numpy as np
 
 from ..dataclass import dataclass
 from .graph import Graph
-from .node import Constant, Node, literal_value
+from .node import Constant, Node, Slot, literal_value
 
 FULL = ":"  # a whole axis, in an index
 NEW = None  # a new unit axis, in an index
@@ -114,6 +114,11 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
     part = graph.add(opcode, (node,), index=items)
     return filled(graph, node.operands[0], part.shape) if is_of_one_number(node) and part.ndim else part
+
+
+def read_index(index: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the index of a read for the index of a write: updates have one more operand before the indices."""
+    return tuple(Slot(item.index - 1) if isinstance(item, Slot) else item for item in index)
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:

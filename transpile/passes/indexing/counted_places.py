@@ -46,7 +46,19 @@ def counted_places(function: Function, supports: Support) -> None:
     rewrite(function, ("scalar",), stored_at, supports)
     if supports.features.elements_are_numbers:
         live = live_nodes(function)
+        rewrite(function, ("compare",), lambda node: _compared(graph, live, node), supports)
         rewrite(function, ("getitem",), lambda node: _at_once(graph, live, node), supports)
+
+
+def _compared(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """``i == j`` of counters in place of numbers of the library, where the truth only chooses."""
+    users = live.users(node)
+    chooses = all(user.opcode in ("select", "conditional") and node not in user.operands[1:] for user in users)
+    if node.ndim or live.is_root(node) or not chooses or any(operand.is_python_int for operand in node.operands):
+        return None
+    numbers = [as_python_int(graph, operand) for operand in node.operands]
+    given = tuple(number for number in numbers if number is not None)
+    return with_operands(graph, node, given) if len(given) == 2 else None
 
 
 def _at_once(graph: Graph, live: LiveNodes, node: Node) -> Node | None:

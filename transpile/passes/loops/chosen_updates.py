@@ -1,6 +1,7 @@
 """Arrays that are updated only under a condition: a statement behind a test, which changes the array where it is.
 
-``if ok: x[i] = value`` stands for ``np.where(ok, updated, x)``, which copies the array twice.
+``if ok: x[i] = value`` stands for ``np.where(ok, updated, x)``, which copies the array twice, and for
+``x[i] = np.where(ok, value, x[i])``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from ...array.program import Branch, Function
 from ...array.rewriting import copied, rewrite
 from ...array.support import Support
 from ...array.traversal import topological
+from ...array.value import read_index
 from .own_arrays import own_arrays
+
+_OPPOSITE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}  # of integers
 
 
 def chosen_updates(function: Function, supports: Support) -> None:
@@ -23,8 +27,29 @@ def chosen_updates(function: Function, supports: Support) -> None:
     features = supports.features
     if not (features.arrays_are_mutable and features.elements_are_numbers):
         return
-    rewrite(function, ("select",), partial(_chosen, function.graph, live_nodes(function)), supports)
+    live = live_nodes(function)
+    rewrite(function, ("setitem",), partial(_kept_part, function.graph), supports)
+    rewrite(function, ("select",), partial(_chosen, function.graph, live), supports)
     own_arrays(function, supports)
+
+
+def _kept_part(graph: Graph, node: Node) -> Node | None:
+    """Return the array that is updated under a test, for an update that stores either something new or what was there;
+    else None.
+    """
+    x, value, *places = node.operands
+    if value.opcode != "select" or value.operands[0].ndim or not (node.region.is_in_loop or is_own_array(x)):
+        return None
+    mask, *choices = value.operands
+    for new, old in (choices, choices[::-1]):
+        is_read = old.opcode == "getitem" and old.operands == (x, *places)
+        if is_read and old.parameters["index"] == read_index(node.parameters["index"]) and new.shape == value.shape:
+            changed = Branch(node.region.child("branch"))
+            with graph.inside(changed.region):
+                update = copied(graph, node, (x, new, *places), node.interval, node.parameters, pinned=True)
+            changed.results = [update]
+            return _under(graph, node, mask, changed, x, is_negated=new is choices[1])
+    return None
 
 
 def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
@@ -36,7 +61,7 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
         made_of = _updates(live, new, old, node)
         if not made_of or not (node.region.is_in_loop or is_own_array(old)):
             continue
-        changed, kept = Branch(node.region.child("branch")), Branch(node.region.child("branch"), [old])
+        changed = Branch(node.region.child("branch"))
         copies: dict[Node, Node] = {}
         with graph.inside(changed.region):
             for part in made_of:
@@ -44,9 +69,18 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
                 copy = copied(graph, part, operands, part.interval, part.parameters, pinned=True)
                 copies[part] = graph.valued(copy, part, graph)
         changed.results = [copies[new]]
-        branches = (kept, changed) if new is choices[0] else (changed, kept)
-        return graph.add("item", (graph.add("conditional", (mask,), branches=branches),), index=0)
+        return _under(graph, node, mask, changed, old, is_negated=new is choices[1])
     return None
+
+
+def _under(graph: Graph, node: Node, mask: Node, changed: Branch, old: Node, *, is_negated: bool) -> Node:
+    """Return what a branch makes of an old array if a mask, or its opposite, holds, in place of a node."""
+    kept = Branch(node.region.child("branch"), [old])
+    if is_negated and mask.opcode == "compare" and mask.operands[0].type.is_integral:
+        mask = graph.add("compare", mask.operands, direction=_OPPOSITE[mask.parameters["direction"]])
+        is_negated = False
+    branches = (changed, kept) if is_negated else (kept, changed)
+    return graph.add("item", (graph.add("conditional", (mask,), branches=branches),), index=0)
 
 
 def _updates(live: LiveNodes, new: Node, old: Node, choice: Node) -> list[Node]:

@@ -1,8 +1,9 @@
 """Masks of positions that are intervals become slices: ``np.where(np.arange(n) < j, x, 0).sum()`` is ``x[:j].sum()``.
 
 JAX has no shapes that depend on a counter, so programs mask what lies outside. What a mask selects may be summed,
-multiplied or stored; what it does not select is read nowhere, so that NaN and infinity there do nothing. A product with
-a mask is none of this: ``0 * nan`` is NaN.
+multiplied, compared or stored; what it does not select is read nowhere, so that NaN and infinity there do nothing. A
+product with a mask is none of this: ``0 * nan`` is NaN. The largest of no elements is an error in NumPy, so a maximum
+becomes one of a slice only if that is never empty.
 
 Multiples of a counter are a slice, too: ``np.where(np.arange(n) % j == 0, 0, x)``, in place of x, is ``x[::j] = 0``.
 """
@@ -11,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
-from ...array.affine import affine, integer_value
+from ...array.affine import affine, combined, extreme, integer_value
 from ...array.graph import Graph
 from ...array.intervals import fits
 from ...array.live import LiveNodes, live_nodes
@@ -22,12 +24,13 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
-from ...array.value import FULL
+from ...array.value import FULL, read_index
 from ...dataclass import dataclass
 from ...kernels.intervals import conjuncts
 from ..to_array.counters import from_affine
 from .own_arrays import own_arrays
 
+_NEUTRAL = {"sum": 0, "prod": 1, "max": -inf, "min": inf}  # by reduction: what changes no result
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
@@ -45,7 +48,7 @@ class Stretch:
 
 def interval_masks(function: Function, supports: Support) -> None:
     """Restrict sums, products and stores to the positions that a mask selects."""
-    _cut(function, supports, ("sum", "prod", "matmul", "setitem", "select"), _Cut.rewritten)
+    _cut(function, supports, (*_NEUTRAL, "matmul", "setitem", "select"), _Cut.rewritten)
 
 
 def multiples(function: Function, supports: Support) -> None:
@@ -83,18 +86,20 @@ class _Cut:
         if node.opcode == "select":
             return self._carried(node)
         if node.opcode != "matmul":
-            return self._reduced(node, 0 if node.opcode == "sum" else 1)
+            return self._reduced(node, _NEUTRAL[node.opcode])
         found = {self._stretch_of(operand, 0) for operand in node.operands}
         (stretch,) = found if len(found) == 1 else (None,)
         if stretch is None or any(operand.ndim != 1 for operand in node.operands):
             return None
         return self._of_parts(node, stretch)
 
-    def _reduced(self, node: Node, neutral: int) -> Node | None:
+    def _reduced(self, node: Node, neutral: float) -> Node | None:
         (x,) = node.operands
         axes = node.parameters.get("axis")
         stretch = self._stretch_of(x, neutral) if axes is None or x.ndim - 1 in _listed(axes) else None
         if stretch is None or (node.parameters.get("keepdims") and x.ndim > 1):
+            return None
+        if abs(neutral) == inf and not _has_elements(stretch):
             return None
         return self._of_parts(node, stretch, element_type=node.element_type)
 
@@ -113,7 +118,9 @@ class _Cut:
             return None
         mask, new, old = value.operands
         stretch = self._interval(mask)
-        is_old = old.opcode == "getitem" and old.operands == (x, *places) and old.parameters["index"] == _read(index)
+        is_old = (
+            old.opcode == "getitem" and old.operands == (x, *places) and old.parameters["index"] == read_index(index)
+        )
         if stretch is None or not is_old or new.ndim != value.ndim or new.shape != value.shape:
             return None
         return self._indexed("setitem", (x, self._part(new, stretch), *places), index[:-1], stretch)
@@ -141,8 +148,8 @@ class _Cut:
 
     # -- what is cut
 
-    def _stretch_of(self, node: Node, neutral: int) -> Stretch | None:
-        """Return the positions outside of which a value is the neutral element of a sum or a product, or None."""
+    def _stretch_of(self, node: Node, neutral: float) -> Stretch | None:
+        """Return the positions outside of which a value is the neutral element of a reduction, or None."""
         if not node.ndim:
             return None
         if node.opcode == "select":
@@ -265,6 +272,16 @@ class _Cut:
         return graph.add("maximum", (node, graph.literal(0, node.type)), element_type=node.type)
 
 
+def _has_elements(stretch: Stretch) -> bool:
+    """Return whether a slice, whose bounds are at least 0, has an element for all values of its bounds."""
+    start, stop, size = stretch.start, stretch.stop, stretch.mask.shape[-1]
+    if any(bound is not None and not bound.is_python_int for bound in (start, stop)):
+        return False
+    low, high = ({}, 0) if start is None else affine(start), ({}, size) if stop is None else affine(stop)
+    length = combined("subtract", high, low)
+    return length is not None and extreme(*length, -1) > 0 and extreme(*low, 1) < size
+
+
 def _is_positions(node: Node) -> bool:
     return node.opcode == "arange" and node.parameters.keys() == {"stop"}
 
@@ -286,8 +303,3 @@ def _has_arrays(node: Node) -> bool:
 
 def _listed(axes: Any) -> tuple[int, ...]:
     return axes if isinstance(axes, tuple) else (axes,)
-
-
-def _read(index: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the index of a read for the index of a write: updates have one more operand before the indices."""
-    return tuple(Slot(item.index - 1) if isinstance(item, Slot) else item for item in index)
