@@ -16,6 +16,7 @@ from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, NEW
 from ..rewriting.users import Uses, index_places
+from .wrapped_indices import wrapped_counter
 
 _INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
 _CUT = ("divide", "remainder")  # truncate, as Python does for numbers that are not negative
@@ -56,6 +57,8 @@ def _compared(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     chooses = all(user.opcode in ("select", "conditional") and node not in user.operands[1:] for user in users)
     if node.ndim or live.is_root(node) or not chooses or any(operand.is_python_int for operand in node.operands):
         return None
+    if any(wrapped_counter(user) is not None for user in users):
+        return None  # an index, which is recognised as it is
     numbers = [as_python_int(graph, operand) for operand in node.operands]
     given = tuple(number for number in numbers if number is not None)
     return with_operands(graph, node, given) if len(given) == 2 else None
