@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from typing import Any
+
+import numpy as np
 
 from ...array.affine import affine, combined, extreme, integer_value
 from ...array.graph import Graph
@@ -27,10 +28,10 @@ from ...array.traversal import is_inside
 from ...array.value import FULL, read_index
 from ...dataclass import dataclass
 from ...kernels.intervals import conjuncts
+from ...kernels.operations import start_value
 from ..to_array.counters import from_affine
 from .own_arrays import own_arrays
 
-_NEUTRAL = {"sum": 0, "prod": 1, "max": -inf, "min": inf}  # by reduction: what changes no result
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
@@ -48,7 +49,7 @@ class Stretch:
 
 def interval_masks(function: Function, supports: Support) -> None:
     """Restrict sums, products and stores to the positions that a mask selects."""
-    _cut(function, supports, (*_NEUTRAL, "matmul", "setitem", "select"), _Cut.rewritten)
+    _cut(function, supports, ("sum", "prod", "max", "min", "matmul", "setitem", "select"), _Cut.rewritten)
 
 
 def multiples(function: Function, supports: Support) -> None:
@@ -86,20 +87,20 @@ class _Cut:
         if node.opcode == "select":
             return self._carried(node)
         if node.opcode != "matmul":
-            return self._reduced(node, _NEUTRAL[node.opcode])
+            return self._reduced(node, start_value(node.opcode, node.operands[0].type))
         found = {self._stretch_of(operand, 0) for operand in node.operands}
         (stretch,) = found if len(found) == 1 else (None,)
         if stretch is None or any(operand.ndim != 1 for operand in node.operands):
             return None
         return self._of_parts(node, stretch)
 
-    def _reduced(self, node: Node, neutral: float) -> Node | None:
+    def _reduced(self, node: Node, neutral: np.ndarray) -> Node | None:
         (x,) = node.operands
         axes = node.parameters.get("axis")
         stretch = self._stretch_of(x, neutral) if axes is None or x.ndim - 1 in _listed(axes) else None
         if stretch is None or (node.parameters.get("keepdims") and x.ndim > 1):
             return None
-        if abs(neutral) == inf and not _has_elements(stretch):
+        if node.opcode in ("max", "min") and not _has_elements(stretch):
             return None
         return self._of_parts(node, stretch, element_type=node.element_type)
 
@@ -148,7 +149,7 @@ class _Cut:
 
     # -- what is cut
 
-    def _stretch_of(self, node: Node, neutral: float) -> Stretch | None:
+    def _stretch_of(self, node: Node, neutral: np.ndarray | int) -> Stretch | None:
         """Return the positions outside of which a value is the neutral element of a reduction, or None."""
         if not node.ndim:
             return None
