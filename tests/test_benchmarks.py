@@ -12,6 +12,7 @@ import xla2py
 from xla2py.benchmarks import collectives, cpu, emit_programs, out_of_core
 from xla2py.benchmarks.cpu_kit.programs import PROGRAMS
 from xla2py.tests.targets.running import on_numpy
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import compare
@@ -68,7 +69,7 @@ def test_collectives_are_compared_on_processes(capsys):
     assert all(float(ratio) > 0 for *_, ratio in rows)
 
 
-@pytest.mark.parametrize("name", out_of_core.BENCHMARKS)
+@pytest.mark.parametrize("name", much([*out_of_core.BENCHMARKS][::2], out_of_core.BENCHMARKS))
 def test_programs_out_of_core_do_what_is_done_by_hand(name):
     da, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
     pytest.importorskip("jax")

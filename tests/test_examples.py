@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference import xla as xla_reference
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
@@ -106,8 +107,7 @@ def test_emitted_code_computes_what_xla_does(name, stage):
         np.testing.assert_array_equal(before, after, "an argument was modified")
 
 
-@pytest.mark.parametrize("stage", LOWER.STAGES)
-@pytest.mark.parametrize("name", LOWER.NAMES)
+@pytest.mark.parametrize(("name", "stage"), crossed(LOWER.NAMES, LOWER.STAGES))
 def test_code_without_any_raising_computes_the_same(name, stage):
     module = xla2py.load(LOWER.hlo_file(name, stage))
     unraised = xla2py.emit(module, format=False, disable_passes=RAISING)

@@ -13,6 +13,7 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin  # noqa: E
 from xla2py.tests.ladder.device_compiler import COMPILERS, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
+from xla2py.tests.whole import crossed  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import ATOM, POWER, SUM, integer_expression  # noqa: E402
 from xla2py.transpile.emission.any_size.kernel_strings import declaration  # noqa: E402
 from xla2py.transpile.emission.layout import Layout  # noqa: E402
@@ -61,8 +62,7 @@ def witnesses(function):
 
 
 @needs_compiler
-@pytest.mark.parametrize("style", ["readable", "fast", "fused"])
-@pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(("function", "style"), crossed(PROGRAMS, ["readable", "fast", "fused"]))
 def test_values_are_those_of_numpy_at_each_size(function, style):
     programs = witnesses(function)
     emitted = xla2py.emit(programs, "cupy", style=style)

@@ -19,6 +19,7 @@ from xla2py.tests.ladder.device_compiler import (  # noqa: E402
 )
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.recording.lazy_jax import jax, lax  # noqa: E402
+from xla2py.tests.whole import crossed  # noqa: E402
 from xla2py.transpile.emission.prelude.library import prelude  # noqa: E402
 from xla2py.transpile.target import load_target  # noqa: E402
 
@@ -93,8 +94,7 @@ MADE_AT_CALLS = {
 
 @needs_compiler
 @compilers
-@pytest.mark.parametrize("name", MADE_AT_CALLS)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("name", "dtype"), crossed(MADE_AT_CALLS, ["float32", "bfloat16"]))
 def test_kernels_that_are_made_when_they_are_called_compile_and_spill_nothing(compiler, name, dtype):
     if missing(compiler):
         pytest.skip(missing(compiler))

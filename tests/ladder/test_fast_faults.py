@@ -102,13 +102,24 @@ FAULTS |= {
 }
 
 
+RIGHT = {}  # modules and results, by program: several faults are sown into one
+
+
+def without_a_fault(program, arguments):
+    """The module of a program, and its results, which are right."""
+    if program not in RIGHT:
+        text = program if isinstance(program, str) else program()
+        emitted = xla2py.emit(text, "cupy", style="fast", format=False)
+        expected = xla2py.emit(text, format=False).load().main(*arguments)
+        assert verdict(emitted, arguments, expected) == "", "the module is wrong without the fault"
+        RIGHT[program] = emitted, expected
+    return RIGHT[program]
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_ladder_finds(name):
-    text, arguments, good, bad = FAULTS[name]
-    text = text if isinstance(text, str) else text()
-    emitted = xla2py.emit(text, "cupy", style="fast", format=False)
-    expected = xla2py.emit(text, format=False).load().main(*arguments)
-    assert verdict(emitted, arguments, expected) == "", "the module is wrong without the fault"
+    program, arguments, good, bad = FAULTS[name]
+    emitted, expected = without_a_fault(program, arguments)
     assert good in emitted.source
     assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), arguments, expected) != ""

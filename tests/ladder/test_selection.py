@@ -12,6 +12,7 @@ import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.tests.ladder.running import checked, needs_compiler, verdict
 from xla2py.tests.operations.case import EXACT, shape_text
+from xla2py.tests.whole import crossed
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(12)
@@ -55,8 +56,7 @@ def agrees(emitted, x, k, largest=True):
     assert values.tobytes() == wanted[0].tobytes()
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(("name", "largest"), crossed(ARRAYS, [True, False]))
 def test_few_of_each_row_are_selected_in_one_launch(name, largest):
     x = ARRAYS[name]
     for k in {1, 5, min(x.shape[-1], 70)}:
@@ -107,9 +107,16 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("good", "bad"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
-def test_the_ladder_finds(good, bad):
+@pytest.fixture(scope="module")
+def steps():
+    """The module and its results, which are right without a fault."""
     emitted, wanted = xla2py.emit(program(STEPS, KEPT), "cupy", format=False), expected(STEPS, KEPT)
     assert verdict(emitted, [STEPS], wanted, EXACT) == ""
+    return emitted, wanted
+
+
+@pytest.mark.parametrize(("good", "bad"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_the_ladder_finds(good, bad, steps):
+    emitted, wanted = steps
     assert good in emitted.source
     assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), [STEPS], wanted, EXACT) != ""

@@ -89,10 +89,17 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("good", "bad"), FAULTS.values(), ids=FAULTS)
-def test_the_ladder_finds(good, bad):
+@pytest.fixture(scope="module")
+def gradient():
+    """The module and its results, which are right without a fault."""
     emitted, expected = xla2py.emit(GRADIENT, "cupy", format=False), xla2py.emit(GRADIENT).load().main(MANY, SOURCE)
     assert verdict(emitted, [MANY, SOURCE], expected, EXACT) == ""
+    return emitted, expected
+
+
+@pytest.mark.parametrize(("good", "bad"), FAULTS.values(), ids=FAULTS)
+def test_the_ladder_finds(good, bad, gradient):
+    emitted, expected = gradient
     assert good in emitted.source
     wrong = replace(emitted, source=emitted.source.replace(good, bad))
     assert verdict(wrong, [MANY, SOURCE], expected, EXACT) != ""

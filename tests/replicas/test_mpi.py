@@ -24,7 +24,7 @@ from xla2py.tests.replicas import programs
 from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.tests.replicas.test_cluster import EVERYTHING, assert_same_bits, imported_from
 from xla2py.tests.replicas.test_kept_memory import LINES
-from xla2py.tests.whole import much
+from xla2py.tests.whole import crossed, much
 from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.hlo.parser import parse_module
 
@@ -36,6 +36,7 @@ LAUNCHERS = {
     "mpich": ([BESIDE or "mpirun"], {}),
     "openmpi": ([OPEN_MPI, "--oversubscribe", "--allow-run-as-root"], {"MPI4PY_LIBMPI": find_library("mpi") or ""}),
 }
+INSTALLED = [name for name, (launcher, _) in LAUNCHERS.items() if shutil.which(launcher[0])] or [*LAUNCHERS]
 LIMIT = 120  # seconds; no rank may outlive it
 COMMANDS = Path(__file__).with_name("mpi_commands.py")
 
@@ -61,6 +62,13 @@ def mpirun(request):
         )
 
     return run
+
+
+def of(name: str):
+    """Run a test with one MPI, if it is installed, and in ``make prove`` with all."""
+    return pytest.mark.parametrize(
+        "mpirun", much([name if name in INSTALLED else INSTALLED[0]], LAUNCHERS), indirect=True
+    )
 
 
 def together(mpirun, folder: Path, *commands: Sequence[Any], script: Sequence[Any] = (COMMANDS,)):
@@ -100,6 +108,7 @@ print(program.Replicas(rounds, program.Group, 4, 1).run_mpi([7]), flush=True)
 """
 
 
+@of("mpich")
 def test_ranks_use_memory_and_requests_again(mpirun, tmp_path):
     saved(SeveralDevices("", entry(*LINES)), tmp_path / "program.py")
     (tmp_path / "repeated.py").write_text(REPEATED, encoding="utf-8")
@@ -166,6 +175,7 @@ STORED = {
 }
 
 
+@of("mpich")
 def test_a_module_is_a_command_on_files_of_all_types(mpirun, tmp_path):
     """Results have the numbers, in types that files have a name for. Messages of the narrow ones are short here."""
     module = parse_module(NARROW)
@@ -213,6 +223,7 @@ ENDS = {  # the ranks, the argument in its file, what is told, once with a trace
 }
 
 
+@of("openmpi")
 def test_faults_of_the_command_are_told_once(mpirun, tmp_path):
     """By one of the ranks, without a traceback."""
     commands = []
@@ -226,7 +237,7 @@ def test_faults_of_the_command_are_told_once(mpirun, tmp_path):
     assert not list(tmp_path.glob("*/out.npz"))
 
 
-@pytest.mark.parametrize("fault", ENDS)
+@pytest.mark.parametrize(("fault", "mpirun"), crossed(ENDS, INSTALLED), indirect=["mpirun"])
 def test_a_fault_of_the_command_ends_all_ranks(mpirun, tmp_path, fault):
     ranks, x, told = ENDS[fault]
     ended = mpirun(ranks, *Files(tmp_path / "files").command(LARGE.module(), {"x": x}, helpers="own"))
@@ -259,6 +270,7 @@ WAYS = {
 }
 
 
+@of("openmpi")
 def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path):
     saved(LARGE, tmp_path / "program.py")
     for k, statement in enumerate(WAYS):
@@ -296,6 +308,7 @@ for size in (5000, 15000, 75000):
 """
 
 
+@of("mpich")
 def test_what_arrives_late_changes_no_memory_of_a_program_that_goes_on(mpirun, tmp_path):
     saved(LARGE, tmp_path / "program.py")
     (tmp_path / "goes_on.py").write_text(GOES_ON, encoding="utf-8")
@@ -323,15 +336,15 @@ except Exception as error:
 """
 
 
-@pytest.mark.parametrize(
-    ("taken", "told"),
-    [("late", str((1 << 26) + 5)), ("never", r"replica 0 does transfer \(channel 1\), but replica 1 has ended")],
-)
-def test_what_a_rank_sends_before_it_ends_is_taken_or_missed(mpirun, tmp_path, taken, told):
+TAKEN = {"late": str((1 << 26) + 5), "never": r"replica 0 does transfer \(channel 1\), but replica 1 has ended"}
+
+
+@pytest.mark.parametrize(("taken", "mpirun"), crossed(TAKEN, INSTALLED), indirect=["mpirun"])
+def test_what_a_rank_sends_before_it_ends_is_taken_or_missed(mpirun, tmp_path, taken):
     saved(LARGE, tmp_path / "program.py")
     (tmp_path / "sends.py").write_text(SENDS, encoding="utf-8")
     ended = mpirun(2, tmp_path / "sends.py", taken)
-    assert re.search(told, ended.stdout), ended.stdout + ended.stderr
+    assert re.search(TAKEN[taken], ended.stdout), ended.stdout + ended.stderr
 
 
 KILLED = """
@@ -382,6 +395,7 @@ def test_a_killed_rank_ends_all_and_the_next_run_goes_on(mpirun, tmp_path, monke
     assert [path.name for path in Path("snapshots").iterdir()] == ["of-somebody-2.npz"]
 
 
+@of("openmpi")
 @pytest.mark.parametrize("seed", range(much(1, 10)))
 def test_kills_at_random_moments(mpirun, tmp_path, monkeypatch, seed):
     """Never a hang, never a wrong result; 50 kills for each MPI in ``make prove``."""

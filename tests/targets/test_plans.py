@@ -60,7 +60,7 @@ def check_peak(name, given, least, planned):
     assert least <= peak_within(lambda: peak(name, given), most, least) <= most
 
 
-@pytest.mark.parametrize("name", much([*BENCHMARKS][::6], BENCHMARKS))
+@pytest.mark.parametrize("name", much([*BENCHMARKS][::10], BENCHMARKS))
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, _ = plan_and_main(name)
     assert plan.file_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
@@ -95,7 +95,7 @@ def test_chunks_of_what_tasks_make_are_small_while_they_are_few(name, data, expe
     assert 4 * np.prod(sizes) >> 20 == expected
 
 
-@pytest.mark.parametrize("name", much([*BENCHMARKS][3::6], BENCHMARKS))
+@pytest.mark.parametrize("name", much([*BENCHMARKS][3::10], BENCHMARKS))
 def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     def file(array):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
