@@ -61,13 +61,20 @@ def _named(graph: Graph, live: LiveNodes, node: Node, values: dict[Node, Row | N
 
 def _allowed(node: Node, name: str, other: Row) -> Row:
     """Return by how much numbers may differ from those of a function. A formula's constants are rounded, but a window
-    that ends with 0 does so still, since it may be a divisor.
+    that ends with 0 does so still, since it may be a divisor. A table is what it says, but for its last bits.
     """
     eps, size = float(np.finfo(node.type.dtype).eps), np.abs(other)
+    if _has_table(node):
+        return 2 * eps * size + _NOTHING
     if name == _FREQUENCIES:
         return 2 * eps * size
     cancels = name == "np.blackman"  # 0.42 - 0.5 + 0.08
     return np.where((size > _NOTHING) | cancels, (16 * size + 0.5) * eps, _NOTHING)
+
+
+def _has_table(node: Node) -> bool:
+    """Return whether numbers of a row are given, not worked out."""
+    return (node.opcode == "array" and node.ndim > 0) or any(map(_has_table, node.operands))
 
 
 def _candidates(row: Row) -> Iterator[tuple[str, tuple[Any, ...], bool, Row]]:
