@@ -105,6 +105,11 @@ def _of_reals(node: Node) -> str | None:
     return _of_numbers(node)
 
 
+def _transform(node: Node) -> str | None:
+    is_real = not node.operands[0].type.is_complex and node.parameters["kind"] != "rfft"
+    return "the standard transforms complex numbers" if is_real else None
+
+
 def _einsum(node: Node) -> str | None:
     """Return a reason unless the prelude's ``products.einsum`` computes it: two arrays, each letter in two of the three
     parts.
@@ -152,7 +157,8 @@ RULES: dict[str, Rule] = {
     # reductions and contractions
     **dict.fromkeys("prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
     **dict.fromkeys("max min argmax argmin sort argsort".split(), _of_reals),
-    **supports("sum any all fft qr"),  # booleans are converted to numbers before a sum
+    "fft": _transform,
+    **supports("sum any all qr"),  # booleans are converted to numbers before a sum
     **lacks("cummax cummin", "the standard accumulates sums and products only"),
     **lacks("bitwise_reduce", "the standard has no reduction of bits"),
     **lacks("median", "the standard has no median"),

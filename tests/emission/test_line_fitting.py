@@ -31,7 +31,7 @@ def test_a_long_value_stored_in_an_array_is_broken_at_its_arguments():
 
 def test_long_places_of_a_change_have_their_own_line():
     def function(measurements, places):
-        wrapped = jnp.clip((places * 5 + jnp.cumsum(places) * 3) % 6 + jnp.argsort(places) * 0, 0, 5)
+        wrapped = jnp.clip((places * 12345 + jnp.cumsum(places) * 103) % 6 + jnp.argsort(places) * 0, 0, 5)
         return measurements.at[wrapped].add(
             jnp.square(measurements[:3] - 1) * measurements[3:], mode="promise_in_bounds"
         )

@@ -80,6 +80,11 @@ test_division_after_optimisation = cases("quotients", ROWS, claims=[lacks("* (1 
         (lambda x: jnp.maximum(jnp.minimum(x, -1), 2), "return np.maximum(np.minimum(x, -1), 2)"),
         (lambda x: jnp.minimum(jnp.maximum(x, 0), x + 1), "np.minimum("),
         (jax.nn.relu6, "return np.clip(x, 0, 6)"),
+        (jax.nn.hard_tanh, "return np.clip(x, -1, 1)"),
+        (lambda x: jnp.where(x < -1, -1, jnp.where(x > 2, 2, x)), "return np.clip(x, -1, 2)"),
+        (lambda x: jnp.where(x < 0, 0, jnp.where(x > 2, 2, x)), "np.where(x < 0, "),  # -0 stays
+        (lambda x: jnp.where(x < 2, 2, jnp.where(x > -1, -1, x)), "np.where(x < 2, "),
+        (lambda x: jnp.where(x <= -1, 7, jnp.where(x > 2, 2, x)), "np.where(x <= -1, 7, "),
         (jax.nn.relu, "return np.maximum(x, 0)"),
     ],
 )

@@ -49,13 +49,13 @@ def joined(x, k):
             optimised,
             lambda x: lax.cummin(x, 0, reverse=True),
             LINE,
-            "return np.minimum.accumulate(x[::-1], axis=0)[::-1]",
+            "return np.minimum.accumulate(x[::-1])[::-1]",
         ),
-        (optimised, jnp.cumsum, LINE, "return x.cumsum(axis=0)"),  # in two levels of blocks
-        (optimised, lambda x: lax.cumsum(x, 0, reverse=True), LINE, "return x[::-1].cumsum(axis=0)[::-1]"),
-        (optimised, jnp.cumsum, INTEGERS, "return x.cumsum(axis=0, dtype=np.int32)"),  # in three
-        (hlo, lambda x: by_shifts(x, (1, 2, 4, 8, 16), padded), LINE[:32], "return x.cumsum(axis=0)"),
-        (hlo, lambda x: by_shifts(x, (1, 2, 4, 8, 16), joined), LINE[:20], "return x.cumsum(axis=0)"),
+        (optimised, jnp.cumsum, LINE, "return x.cumsum()"),  # in two levels of blocks
+        (optimised, lambda x: lax.cumsum(x, 0, reverse=True), LINE, "return x[::-1].cumsum()[::-1]"),
+        (optimised, jnp.cumsum, INTEGERS, "return x.cumsum(dtype=np.int32)"),  # in three
+        (hlo, lambda x: by_shifts(x, (1, 2, 4, 8, 16), padded), LINE[:32], "return x.cumsum()"),
+        (hlo, lambda x: by_shifts(x, (1, 2, 4, 8, 16), joined), LINE[:20], "return x.cumsum()"),
     ],
 )
 def test_prefixes(form, function, x, expected):

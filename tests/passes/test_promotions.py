@@ -21,6 +21,17 @@ test_a_conversion_is_left_to_numpy = cases("promotions", budget=EXACT)(
     (lambda x, n: jnp.where(x > 0, x, n), (X, BYTES), "return np.where(x > 0, x, n)"),
 )
 
+test_running_totals_convert = cases("promotions", budget=EXACT)(
+    (lambda x: jnp.cumsum(x[0] > 0), (X,), "return (x[0] > 0).cumsum(dtype=np.int32)"),
+    (lambda x: jnp.cumsum(x > 0, axis=1), (X,), "return (x > 0).cumsum(axis=-1, dtype=np.int32)"),
+    (lambda n: jnp.cumprod(n.astype(jnp.int16), axis=0), (BYTES,), "return n.cumprod(axis=0, dtype=np.int16)"),
+)
+test_other_running_totals_stay = cases("promotions", claims=[STAYS], budget=EXACT)(
+    (lambda n: jnp.cumsum(n.astype(jnp.int8), axis=0), (COUNTS * 50,)),  # narrower
+    (lambda n: jnp.cumsum(n.astype(jnp.float32), axis=0), (BYTES,)),
+    (lambda x: (lambda n: (jnp.cumsum(n), n))((x[0] > 0).astype(jnp.int32)), (X,)),  # needed elsewhere
+)
+
 test_lengths_of_complex_numbers_divide_as_they_are = cases("promotions", Z)(
     (lambda z: jax.grad(lambda z: jnp.abs(z).sum())(z), "return np.conj(z) / np.where(z == 0, 1, np.abs(z))"),
     (lambda z: (lambda r: z / jnp.where(r == 0, 2, r))(jnp.abs(z).astype(jnp.complex64)), "converted = "),

@@ -111,7 +111,7 @@ ROWS = np.arange(24, dtype=np.float32).reshape(4, 6) - 3
 test_running_sums_of_ones = cases("ranges", ROWS, budget=EXACT)(
     (lambda x: jnp.cumsum(jnp.ones(6)) * x[0], "np.arange(1, 7, dtype=np.float32)"),
     (lambda x: jax.lax.cumsum(jnp.ones(6), reverse=True) * x[0], "np.arange(1, 7, dtype=np.float32)[::-1]"),
-    (lambda x: jnp.cumsum(jnp.full(6, 3.0)) * x[0], ".cumsum(axis=0)", lacks("arange", "reduce_window")),
+    (lambda x: jnp.cumsum(jnp.full(6, 3.0)) * x[0], ".cumsum()", lacks("arange", "reduce_window")),
     (lambda x: jnp.cumprod(jnp.broadcast_to(x[0], (4, 6)), axis=0), "cumprod(axis=0)", lacks("reduce_window")),
     (lambda x: jnp.cumsum(jnp.ones((4, 6)), axis=1) * x, ".cumsum(axis=-1)", lacks("reduce_window")),
 )

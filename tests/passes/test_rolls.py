@@ -4,7 +4,7 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, cases, lacks
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 
@@ -17,6 +17,11 @@ test_rolls = cases("rolls", X, budget=EXACT)(
     (lambda x: jnp.roll(jnp.roll(x, -2, axis=1), 1, axis=0), "return np.roll(x, (1, -2), axis=(0, 1))"),
     (lambda x: jnp.roll(jnp.roll(x, 2, axis=1), 1, axis=1), "return np.roll(np.roll(x, 2, axis=1), 1, axis=1)"),
     (lambda x: jnp.roll(x, 2, axis=0), np.zeros((5, 0), np.float32)),
+)
+
+test_gradients = cases("rolls", X[0])(
+    (lambda x: jax.grad(lambda u: jnp.sum(jnp.roll(u, 2) * x))(x), "return np.roll(x, -2)"),
+    (lambda x: jax.grad(lambda u: jnp.sum(u * jnp.roll(u, 2)))(x), "return np.roll(x, 2) + np.roll(x, -2)"),
 )
 
 test_rolls_of_views = cases("rolls", X, budget=EXACT)(

@@ -13,6 +13,7 @@ NUMBERS = (
 
 IN_MATRICES = NUMBERS + "".join(f"\nm{k} = f32[1,1] reshape(n{k})" for k in range(3))
 MATRIX = "m1 0_1x0_1", "m0 1_0x1_0", "m0 1_0x0_1"
+TURNED = "t = f32[2,3] reshape(y)\nm = f32[3,2] negate(x)\nn = f32[2,3] negate(t)"
 
 
 def of_two(*lines: str, parts: str = "f32[3]", functions: str = "") -> str:
@@ -75,6 +76,11 @@ RAISED = {
         sum_of("m 0_0x0_1", "x 0_0x1_0", parts="f32[2,3]", whole="f32[2,4]", before="m = f32[2,3] negate(x)"),
         "return -np.diff(np.pad(x, ((0, 0), (1, 1))))",
     ),
+    "of differences along each axis": (
+        sum_of("m 0_0x0_1", "n 1_0x0_0", "x 0_0x1_0", "t 0_1x0_0", parts="f32[3,2]", whole="f32[3,3]", before=TURNED),
+        "difference = np.diff(np.pad(y.reshape(2, 3), ((1, 1), (0, 0))), axis=0)\n"
+        "return difference - np.diff(np.pad(x, ((0, 0), (1, 1))))",
+    ),
 }
 
 
@@ -112,6 +118,12 @@ STAYING = {
 def test_what_stays(text):
     assert_agrees(text, *arguments(text), without="sums_of_pads")
     assert "pad(" in main(text) and " + " in main(text)
+
+
+def test_a_difference_beside_a_part_stays():
+    text = sum_of("m 0_0x0_1", "x 0_0x1_0", "t 0_1x0_0", parts="f32[3,2]", whole="f32[3,3]", before=TURNED)
+    assert_agrees(text, *arguments(text), without="sums_of_pads")
+    assert "np.diff" not in main(text)
 
 
 def test_a_part_that_is_read_elsewhere_is_padded_once():

@@ -20,8 +20,9 @@ _PASSES = """
     statistics.searches statistics.medians linear_algebra.solves linear_algebra.projections
     linear_algebra.accumulated_products loops.rematerialization linear_algebra.products
     linear_algebra.narrow_products algebra.polynomials statistics.convolutions statistics.filters
-    linear_algebra.crosses statistics.bincount shapes.joins shapes.rolls shapes.paddings shapes.sums_of_pads
-    loops.first_rows algebra.divided_parts shapes.small_arrays shapes.tilings shapes.differences reductions.sums
+    linear_algebra.crosses statistics.bincount shapes.joins shapes.paddings shapes.sums_of_pads shapes.rolls
+    statistics.transforms loops.first_rows algebra.divided_parts shapes.small_arrays shapes.tilings
+    shapes.differences reductions.sums
     linear_algebra.weighted_sums reductions.means algebra.choices algebra.selections algebra.known_choices
     algebra.clips reductions.keepdims reductions.nan_reductions activation_functions.sigmoids algebra.quotients
     reductions.variances reductions.norms linear_algebra.triangles linear_algebra.determinants

@@ -23,9 +23,9 @@ def transformed_shape(shape: Shape, kind: str, lengths: Sequence[int]) -> Shape:
 
 def transformed_type(own: ElementType | None, kind: str) -> ElementType | None:
     """Return the element type of a Fourier transform."""
-    if kind.lower() == "rfft":
-        return C128 if own is F64 else C64
-    return (F64 if own is C128 else F32) if kind.lower() == "irfft" else own
+    if kind.lower() == "irfft":
+        return F64 if own is C128 else F32
+    return C128 if own in (F64, C128) else C64
 
 
 def transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:

@@ -1,5 +1,5 @@
-"""``min(high, max(low, x))`` between two constants is ``np.clip``; values bounded that way are converted to integers by
-``astype``.
+"""``min(high, max(low, x))`` between two constants is ``np.clip``, as are two choices between them; values bounded that
+way are converted to integers by ``astype``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ def _is_clipped(element_type: ElementType) -> bool:
     return not element_type.is_extension and not element_type.is_complex and element_type is not PRED
 
 
+def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """A bound that is 0 may have another sign than the zero that is chosen."""
+    is_zero = not literal_value(found["LOW"]) or not literal_value(found["HIGH"])
+    return None if is_zero and node.type.is_floating else _clip(graph, node, found)
+
+
 def _clip(graph: Graph, node: Node, found: Bindings) -> Node | None:
     low, x, high = found["LOW"], found["x"], found["HIGH"]
     if not literal_value(low) <= literal_value(high):
@@ -27,9 +33,12 @@ def _clip(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("clamp", (low, x, high), interval=node.interval)
 
 
+_ABOVE, _BELOW = "compare(x, HIGH, direction='GT')", "compare(x, LOW, direction='LT')"
 RULES = (
     Rule("minimum(HIGH, (m := maximum(LOW, x)))", _clip, once=("m",), when=_is_clipped),
     Rule("maximum(LOW, (m := minimum(HIGH, x)))", _clip, once=("m",), when=_is_clipped),
+    Rule(f"select({_ABOVE}, HIGH, (m := select({_BELOW}, LOW, x)))", _chosen, once=("m",), when=_is_clipped),
+    Rule(f"select({_BELOW}, LOW, (m := select({_ABOVE}, HIGH, x)))", _chosen, once=("m",), when=_is_clipped),
 )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.operations import OPERATIONS
 from ...array.program import Function
@@ -36,6 +39,21 @@ def promotions(function: Function, supports: Support) -> None:
         return None
 
     rewrite(function, _PROMOTING, rule, supports)
+    if supports.features.arrays_fit_memory and not supports.has_kernels:  # chunks and kernels add up in one type
+        rewrite(function, ("cumsum", "cumprod"), partial(_running, graph, uses), supports)
+
+
+def _running(graph: Graph, uses: Uses, node: Node) -> Node | None:
+    """Running totals of counted numbers without the conversion that their own dtype makes."""
+    (converted,) = node.operands
+    if converted.opcode != "convert" or len(uses(converted)) != 1 or not node.type.is_integral:
+        return None
+    (source,) = converted.operands
+    if source.is_python_int or source.type.is_extension or not np.can_cast(source.type.dtype, converted.type.dtype):
+        return None
+    return graph.add(
+        node.opcode, (source,), element_type=node.type, interval=node.interval, axis=node.parameters["axis"]
+    )
 
 
 def _is_promoted(node: Node, other: Node, uses: Uses) -> bool:

@@ -88,8 +88,7 @@ def _put_together(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
         return None
     merged = _filled(graph, node, _merged(graph, parts))
     if len(merged) == len(parts):
-        difference = _difference(graph, node, merged) if len(merged) == 2 else None
-        wholes = [difference] if difference is not None else []
+        wholes = _differences(graph, node, merged)
     else:
         wholes = [_whole(graph, node, part) for part in merged]
     if not wholes:
@@ -222,6 +221,20 @@ def _row(piece: Node, axis: int) -> Node | None:
     wanted = tuple(NEW if k == axis else FULL for k in range(piece.ndim))
     is_row = piece.opcode == "expand" and tuple(piece.parameters["index"]) == wanted[: len(piece.parameters["index"])]
     return piece.operands[0] if is_row and len(piece.parameters["index"]) > axis else None
+
+
+def _differences(graph: Graph, node: Node, parts: Sequence[_Part]) -> list[Node]:
+    """The differences that all parts are in pairs, as along each axis; an empty list if they are not."""
+    found, left = [], list(parts)
+    while left:
+        first = left.pop(0)
+        pairs = ((other, _difference(graph, node, (first, other))) for other in left)
+        other, difference = next(((other, made) for other, made in pairs if made is not None), (None, None))
+        if other is None or difference is None:
+            return []
+        left.remove(other)
+        found.append(difference)
+    return found
 
 
 def _difference(graph: Graph, node: Node, parts: Sequence[_Part]) -> Node | None:

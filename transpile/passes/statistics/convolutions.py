@@ -5,6 +5,7 @@ are such convolutions with other borders: ``np.correlate(np.pad(x, (8, 7)), g)``
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
@@ -25,7 +26,7 @@ def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: 
     """
     convolved = found["convolved"]
     keywords = convolved.parameters["keywords"]
-    if node.ndim != 1 or not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:
+    if not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:
         return None
     layout = keywords.get("layout", "NaC,aIO->NaC").replace("->", ",")
     inputs, kernel, outputs = layout.split(",")
@@ -33,7 +34,8 @@ def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: 
         _line(graph, operand, _spatial(axes))
         for operand, axes in zip(convolved.operands, (inputs, kernel), strict=True)
     )
-    if x is None or y is None or x[1] or _left(node, found) != [_spatial(outputs)]:
+    index = _index(node, found, _spatial(outputs))
+    if x is None or y is None or x[1] or index is None:
         return None
     (signal, _), (weights, is_reversed) = x, y
     (padding,) = keywords.get("padding", ((0, 0),))
@@ -53,15 +55,19 @@ def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: 
     if is_reversed and not sizes_are_fixed:
         parts = (min(parts, key=_order), max(parts, key=_order))
     made = called(graph, name, parts, node, **({} if mode == usual else {"mode": mode}))
-    return getitem(graph, made, (_BACKWARDS,)) if _BACKWARDS in found.get("index", ()) else made
+    return getitem(graph, made, index)
 
 
-def _left(node: Node, found: Bindings) -> list[int]:
-    """Return the axes of a convolution that are left of it, where the others have one element."""
+def _index(node: Node, found: Bindings, spatial: int) -> list[Any] | None:
+    """Return what is read of the vector where a convolution is summed or indexed, whose other axes have one element;
+    or None.
+    """
     if node.opcode == "sum":
-        axes, sizes = node.parameters["axes"], found["convolved"].shape
-        return [k for k in range(len(sizes)) if k not in axes] if all(sizes[k] == 1 for k in axes) else []
-    return [k for k, item in enumerate(found["index"]) if item in (FULL, _BACKWARDS)]
+        return [FULL] if {*node.parameters["axes"]} == {0, 1, 2} - {spatial} and node.ndim == 1 else None
+    index = [*found["index"], *(FULL,) * (3 - len(found["index"]))]
+    if NEW in index or any(isinstance(item, tuple) for k, item in enumerate(index) if k != spatial):
+        return None
+    return [item if k == spatial else NEW for k, item in enumerate(index) if k == spatial or item == FULL]
 
 
 def _order(node: Node) -> int:
