@@ -479,3 +479,52 @@ def test_parameters_are_not_those_of_a_function_main_that_traced_the_program():
 
     for source in main(np.ones(3, np.float32), np.ones(3, np.float32)):
         assert "def main(x: Array, y: Array)" in source
+
+
+class Shift:
+    """A layer of a chain, whose method has the name of the chain's."""
+
+    def __init__(self, weight, keep):
+        self.weight, self.keep = weight, keep
+
+    def moved(self, y, scale):
+        kept = jnp.where(self.keep, y, 0)
+        inner = jnp.tanh(kept @ self.weight) * scale
+        return jnp.where(self.keep, y, y * jnp.exp(inner) - inner)
+
+
+class Shifts:
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def moved(self, y, scale):
+        for each in self.parts:
+            y = each.moved(y, scale)
+        return y
+
+
+def test_the_inner_one_of_functions_of_a_name_has_its_own_parameters():
+    keep = np.bool_([True, False, True])
+
+    def program(x, u, v, a):
+        return Shifts(Shift(u, keep), Shift(v, ~keep), Shift(v, keep)).moved(x, a)
+
+    x, w = np.float32([[1, 2, 3], [4, 5, 6]]), np.eye(3, dtype=np.float32)
+    source = xla2py.emit(xla2py.from_jax(program, x, w, w * 2, x[:1])).source
+    assert "def moved(keep: Array, weight: Array, y: Array, scale: Array)" in source, source
+
+
+def test_two_parameters_that_one_word_may_mean_have_the_names_of_what_is_given():
+    """A parameter may be a value that the function computed before."""
+
+    def around(grid, step):
+        x, y = step * 2, step[0]
+        return grid[x, y] + grid[x, -y] * grid[y, x]
+
+    def program(tiles, place):
+        grids = [tiles, tiles * 2, tiles + 1]
+        return [around(each, place + k) for k, each in enumerate(grids)]
+
+    tiles, place = np.float32(np.arange(16)).reshape(4, 4), np.int32([0, 1])
+    source = xla2py.emit(xla2py.from_jax(program, tiles, place)).source
+    assert "grid_2" not in source, source

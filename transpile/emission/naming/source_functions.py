@@ -166,12 +166,16 @@ class SourceFunctions:
         return chosen
 
     def _definition(self, name: str, computation: Computation) -> ast.FunctionDef | None:
-        """Return the function of a name that all instructions of a computation come from; None if there are several."""
+        """Return the innermost function of a name that all instructions of a computation come from; None if there is
+        none.
+        """
         named = [each for (_, own), found in self.definitions.items() if own == name for each in found]
         if len(named) > 1:
-            lines = {place for each in computation.instructions for place in self._lines_in(each, name)}
-            named = [each for file_name, line in lines for each in self._around(file_name, name, line)]
-        return named[0] if len(set(named)) == 1 else None
+            places = (self._lines_in(each, name) for each in computation.instructions)
+            around = [[each for file, line in own for each in self._around(file, name, line)] for own in places]
+            known = [own for own in around if own]
+            named = [each for own in known[:1] for each in own if all(each in other for other in known)]
+        return named[-1] if named else None
 
     def _lines_in(self, instruction: Instruction, name: str) -> Iterator[tuple[str, int]]:
         """Yield file and line of the frames in functions of a name around an instruction."""
@@ -186,13 +190,18 @@ class SourceFunctions:
             if definition.lineno <= line <= (definition.end_lineno or line):
                 yield definition
 
+    def _is_in(self, frame: StackFrame, function: ast.FunctionDef) -> bool:
+        """Return whether a frame is one of this function, of several of its name."""
+        around = [*self._around(frame.file_name, function.name, frame.line)]
+        return function in around or not around
+
     def _possible(self, computation: Computation, value: Instruction, definition: ast.FunctionDef) -> set[Way]:
         """Return the author's parameters, or parts of these, that all expressions read which use a value."""
         parts = {name: way for way, name in _aliases(definition).items()}
         wanted = {*_arguments(definition), *self._closed_over(definition)}
         read = [
             {(*parts.get(name, (name,)), *keys) for name, *keys in ways}
-            for ways in self._read(computation, value, definition.name)
+            for ways in self._read(computation, value, definition.name, definition)
         ]
         whole = [{way[:1] for way in ways} for ways in read]
         found = set.intersection(*read) or set.intersection(*whole) if read else set[Way]()
@@ -208,8 +217,10 @@ class SourceFunctions:
             yield from {*_arguments(around), *_stored(around)} - {name for each in inside for name in _stored(each)}
             around = self._scope_of.get(around)
 
-    def _read(self, computation: Computation, value: Instruction, name: str) -> Iterator[set[Way]]:
-        """Yield what each expression of a function reads which uses a value.
+    def _read(
+        self, computation: Computation, value: Instruction, name: str, function: ast.FunctionDef | None = None
+    ) -> Iterator[set[Way]]:
+        """Yield what each expression of a function reads which uses a value; of all functions of that name, or of one.
 
         For an operator, this is what is on the side of the value.
         """
@@ -217,7 +228,7 @@ class SourceFunctions:
             if not _is_seen_through(user):
                 frames = [self.chains.frames[frame_id - 1] for frame_id in self.chains.of(user)]
                 for k, frame in enumerate(frames):
-                    if _own_name(frame) == name:
+                    if _own_name(frame) == name and (function is None or self._is_in(frame, function)):
                         yield self._read_by(frames[k:], operand, user)
 
     def _read_by(self, frames: Sequence[StackFrame], operand: Instruction, user: Instruction) -> set[Way]:
@@ -530,7 +541,9 @@ def _is_seen_through(user: Instruction) -> bool:
 
 
 def _only_choices(possible: list[set[Way]]) -> list[Way | None]:
-    """Return for each parameter what is possible for it alone, by elimination, or None."""
+    """Return for each parameter what is possible for it alone, by elimination, or None, as for those of which nothing
+    tells which is meant.
+    """
     chosen: list[Way | None] = [None] * len(possible)
     left = [set(ways) for ways in possible]
     while True:
@@ -538,6 +551,9 @@ def _only_choices(possible: list[set[Way]]) -> list[Way | None]:
         if single is None:
             return chosen
         (way,) = left[single]
+        if left.count({way}) > 1:
+            left = [set() if ways == {way} else ways for ways in left]
+            continue
         chosen[single] = way
         for k, ways in enumerate(left):
             if k != single:
