@@ -46,6 +46,17 @@ def test_run_does_not_unpickle(xla2py):
     assert "error[XP407]" in err
 
 
+@pytest.mark.parametrize(("content", "told"), [("one array", "an .npy file of one array"), ("text", "no archive")])
+def test_arguments_of_other_files_are_refused_by_their_kind(xla2py, content, told):
+    if content == "text":
+        Path("in.npz").write_text(content)
+    else:
+        with open("in.npz", "wb") as file:
+            np.save(file, np.ones(3, np.float32))
+    code, _, err = xla2py("run", "model.hlo", "--args", "in.npz")
+    assert code == 2 and f"error[XP407]: in.npz is not an .npz file of arrays: it is {told}" in err
+
+
 def test_run_nests_tuples_and_keeps_narrow_types(xla2py):
     numbers = np.array([1.5, -2], ml_dtypes.bfloat16)
     np.savez("in.npz", **{"p.0": numbers, "p.1.0": np.int32(7)})

@@ -81,6 +81,10 @@ def test_a_size_that_no_argument_of_a_dump_has_is_named():
     dumps = [xla2py.from_jax(jnp.tanh, jax.ShapeDtypeStruct((size, 64), np.float32)) for size in (3, 5, 7)]
     with pytest.raises(UsageError, match=r"no argument of third\.hlo has an axis of 8, which B is there"):
         files_at_sizes(dumps, {"B": (3, 5, 8)}, ["first.hlo", "second.hlo", "third.hlo"])
+    with pytest.raises(UsageError, match="sizes need at least 3 programs, not 2"):
+        files_at_sizes(dumps[:2], {"B": (3, 5)})
+    with pytest.raises(UsageError, match="B has 2 numbers for 3 programs"):
+        files_at_sizes(dumps, {"A": (3, 5, 7), "B": (3, 5)})
 
 
 def test_a_number_is_not_added_to_a_part_of_a_product():

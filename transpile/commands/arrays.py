@@ -97,11 +97,14 @@ def _fits(array: Array, shape: ArrayShape) -> bool:
 
 def _load(path: Path) -> Mapping[str, Array]:
     content = read_bytes(path)
+    hint = "numpy.savez writes one; it must not hold Python objects"
+    if not zipfile.is_zipfile(io.BytesIO(content)):  # NumPy would say how to read it unsafely
+        kind = "an .npy file of one array" if content.startswith(np.lib.format.MAGIC_PREFIX) else "no archive"
+        raise UsageError(Diagnostic("XP407", f"{path} is not an .npz file of arrays: it is {kind}", hint=hint))
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        hint = "numpy.savez writes one; it must not hold Python objects"
         raise UsageError(Diagnostic("XP407", f"{path} is not an .npz file of arrays: {error}", hint=hint)) from error
 
 

@@ -265,10 +265,11 @@ def files_at_sizes(
     Raises ``UsageError`` (XP425) if the dumps are not as many as the numbers, or if no argument has an axis of a
     number.
     """
-    numbers = max(map(len, sizes.values()), default=0)
-    if numbers != len(modules) or numbers < FEWEST:
-        message = f"there are {len(modules)} programs and {numbers} numbers of each size"
-        raise UsageError(Diagnostic("XP425", message))
+    if len(modules) < FEWEST:
+        raise UsageError(Diagnostic("XP425", f"sizes need at least {FEWEST} programs, not {len(modules)}"))
+    for name, own in sizes.items():
+        if len(own) != len(modules):
+            raise UsageError(Diagnostic("XP425", f"{name} has {len(own)} numbers for {len(modules)} programs"))
     for name, own in sizes.items():
         for position, (module, number) in enumerate(zip(modules, own, strict=True)):
             if number not in _axes(module) and module.num_partitions * module.replica_count == 1:
