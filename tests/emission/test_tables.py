@@ -85,3 +85,30 @@ def test_literals_have_the_values_of_tables(array, name):
     """A literal names no array that equals it only after a cast; one that would fill the memory is not computed."""
     text = "weights = np.array([0.5, 0, 2])\nplaces = np.array([3, 0, 1])\nmany = np.array([[0] * 10000000000000])"
     assert SourceTables({"f.py": ast.parse(text)}).of(array) == name
+
+
+NUMBERS = "{1, 2.5, 3, 7, 1, 8, 2, 9, 4.25}"
+
+
+def test_arguments_are_not_called_as_tables_of_functions_behind():
+    calls = [("sine", "c"), ("tanh", "d"), ("cosine", "c"), ("exponential", "d")]
+    steps = "".join(
+        f"  y{k + 1} = f32[9] {op}(y{k})\n  y{k + 2} = f32[9] multiply(y{k + 1}, {table})\n"
+        for k, (op, table) in zip(range(0, 8, 2), calls, strict=True)
+    )
+    program = f"""inner {{
+  y0 = f32[9] parameter(0)
+  c = f32[9] constant({NUMBERS})
+  d = f32[9] constant({NUMBERS.replace("2.5", "3.5")})
+{steps}  ROOT y = f32[9] add(y8, y0)
+}}
+ENTRY main {{
+  p = f32[9] parameter(0), metadata={{op_name="TABLE"}}
+  q = f32[9] parameter(1), metadata={{op_name="TABLE"}}
+  one = f32[9] call(p), to_apply=inner
+  two = f32[9] call(q), to_apply=inner
+  ROOT r = f32[9] add(one, two)
+}}
+"""
+    text = xla2py.emit(program, debug=True).source
+    assert "TABLE_2 = np.array(" in text and "def main(table: Array, table_2: Array)" in text

@@ -29,6 +29,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
 
 
+ADD_INTEGERS = """add {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}"""
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", [(5, 3), (2, 40), (3, 1100), (1, 7), (9, 1)])
 def test_lines_are_one_kernel(shape, axis):
@@ -43,6 +50,25 @@ def test_rows_are_numbers_and_columns_arrays():
     assert "exp = np.empty(6, np.float32)" in rows
     assert "peak[j] = np.maximum(peak[j], x[i, j])" in columns
     assert "total[j] += exp[i, j]" in columns
+
+
+def test_what_is_the_same_along_a_line_is_stored_for_each_element():
+    text = program(
+        "x = s32[2] parameter(0)",
+        "z = s32[] constant(0)",
+        "zeros = s32[2] broadcast(z), dimensions={}",
+        "t = s32[] reduce(x, z), dimensions={0}, to_apply=add",
+        "all = s32[2] broadcast(t), dimensions={}",
+        "twice = s32[] reduce(all, z), dimensions={0}, to_apply=add",
+        "twices = s32[2] broadcast(twice), dimensions={}",
+        "product = s32[2] multiply(zeros, twices)",
+        "mask = pred[2] compare(zeros, all), direction=GE",
+        "ROOT r = (s32[], pred[2], s32[2]) tuple(t, mask, product)",
+    )
+    text = text.replace("ENTRY", f"{ADD_INTEGERS}\nENTRY")
+    module = xla2py.emit(text, style="fused", format=False, disable_passes=("axis_maps",), debug=True)
+    assert len(kernels(module)) == 1
+    assert differences(text, [np.int32([2, -5])], module) == []
 
 
 def test_what_one_piece_needs_of_a_sum_waits_for_the_sum():

@@ -42,7 +42,8 @@ class LineNestWriter(NestWriter):
         self.phases = phases(kernel, self._is_kept)
         self.plan.named.update(kernel.reductions)
         self.plan.named.update(self.phases.kept)
-        once = {node for phase in self.phases.loops for node in phase.before if self.plan.work.get(node, 0)}
+        self.once = {node for phase in self.phases.loops for node in phase.before}
+        once = {node for node in self.once if self.plan.work.get(node, 0)}
         inside = [node for phase in self.phases.loops for node in phase.inside]
         self.plan.named.update(x for node in inside for x in node.operands if x in once)
         self.plan.named.update(once & set(self.results))
@@ -59,7 +60,7 @@ class LineNestWriter(NestWriter):
 
     def name_results(self) -> None:
         for k, node in enumerate(self.results):
-            is_own = node not in self.kernel.of_lines or self._is_own_place(k)
+            is_own = self._is_own_place(k) if node in self.kernel.of_lines else node not in self.once
             if is_own and node.opcode not in RUNNING and self.is_stored_as_it_is(k) and node not in self.texts:
                 self.texts[node] = self.stored(k)
 

@@ -74,6 +74,7 @@ class ModuleConstants:
         self.lines: list[str] = []
         self.sidecar: dict[str, np.ndarray] = {}
         self.names: set[str] = set()
+        self.hidden_by: set[str] = set()  # names of values in functions written so far
         self.as_tensors = as_tensors
         self.are_shared = are_shared
         self.origins = names
@@ -138,8 +139,8 @@ class ModuleConstants:
         return "" if is_empty_word(word) else word
 
     def _fresh(self, name: str, names: Names) -> str:
-        """Return a name that is unique in the module, and in the function that reads it."""
-        taken = (self.names, self.reserved, names.taken)
+        """Return a name that is unique in the module, and that no value has in a function so far."""
+        taken = (self.names, self.reserved, self.hidden_by, names.taken)
         wanted = chain((name,), (f"{name}_{k}" for k in count(2)))
         return next(each for each in wanted if not any(each in some for some in taken))
 

@@ -266,6 +266,7 @@ class _ModuleWriter:
             writer.name_namespaces(namespaces, begin)
             reuse_names(writer)
             kernels.add(writer, self.constants)
+            self.constants.hidden_by |= writer.names.taken
             self.writers.append(writer)
             written.append(writer.written_function(named))
         if options.annotate == "full":

@@ -25,7 +25,7 @@ _OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE SIZES".split
 _OF_TYPING = "Any Callable Sequence Iterator Mapping NamedTuple".split()
 RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES, *_OF_TYPING))
 _LONGEST = 72
-_TABLE = re.compile(r"TABLE_\d+")  # the constants of a module
+_TABLE = re.compile(r"TABLE(_\d+)?")  # the constants of a module
 
 # The names of the results of collectives.
 _COLLECTIVES = {
