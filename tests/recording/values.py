@@ -34,7 +34,7 @@ def to_json(value: Any) -> Any:
     if type(value) is tuple:
         return {"tuple": [to_json(part) for part in value]}
     if type(value) is dict:
-        return {"dict": [[key, to_json(part)] for key, part in value.items()]}
+        return {"dict": [[to_json(key), to_json(part)] for key, part in value.items()]}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind != "O":
         return _of_array(np.asarray(value))
     raise NoAnswerError(f"no tree of arrays: {type(value).__name__}")
@@ -52,7 +52,7 @@ def from_json(found: Any) -> Any:
     if "tuple" in found:
         return tuple(from_json(part) for part in found["tuple"])
     if "dict" in found:
-        return {key: from_json(part) for key, part in found["dict"]}
+        return {from_json(key): from_json(part) for key, part in found["dict"]}
     return _to_array(found)
 
 
