@@ -51,8 +51,8 @@ types: $(VENV)/.ready-to-test
 contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
-# Many tests wait for processes of their own: four workers keep two cores busy.
-WORKERS ?= 4
+# Some tests wait for processes of their own: three workers keep two cores busy, and each costs ten seconds of CPU time.
+WORKERS ?= 3
 pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 

@@ -192,9 +192,9 @@ def measured(fault: Fault, reduces: bool = True) -> Measured:
 
 
 def copy_of_package(folder: Path, fault: Fault) -> None:
-    """Write the package into a folder, with a fault in one of its files."""
+    """Write the package into a folder, with a fault in one of its files; the others are compiled already."""
     for name in ("transpile", "targets", "templates", "tests/equivalence"):
-        shutil.copytree(PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE / name, folder / name)
     shutil.copy(PACKAGE / "__init__.py", folder)
     text = (folder / fault.file).read_text("utf-8")
     (folder / fault.file).write_text(text.replace(fault.find, fault.replace, 1), "utf-8")

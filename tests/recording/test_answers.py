@@ -171,7 +171,7 @@ def test_numbers_that_overflow_are_kept_without_warnings():
 
 
 def test_trees_and_texts_are_kept():
-    for value in ((1, [None, {"a": "b", 2: True}]), "text\n" * 1000):
+    for value in ((1, [None, {"a": "b", 2: True, (0, ("x",)): 3}]), "text\n" * 1000):
         assert from_json(to_json(value)) == value
     with pytest.raises(NoAnswerError):
         to_json({"a": object()})
