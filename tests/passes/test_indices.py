@@ -17,6 +17,9 @@ test_an_index_is_written_as_the_library_takes_it = cases(
     (lambda x, i: x[:, i[1]], "return x[:, min(max(int(i[1]), -6), 5)]"),
     (lambda x, i: x[i[0], i[1]], "return x[min(max(int(i[0]), -5), 4), min(max(int(i[1]), -6), 5)]"),
     (lambda x, i: x[0, i % 3 - 2], "return x[0][i % 3 - 2]"),  # proved to be in range
+    (lambda x, i: x[0, (i % 3 - 1) % 6], "return x[0][i % 3 - 1]"),
+    (lambda x, i: x[0, (i % 3 - 7) % 6], "% 6]"),  # below the start
+    (lambda x, i: x[0, (i % 3 - 1) % 5], "% 5]"),  # around another size
     (lambda x, i: x[jnp.argmax(x[:, 0])], "return x[x[:, 0].argmax()]"),
     (lambda x, i: x[jnp.argmax(x, axis=0), 0], "return x[:, 0][x.argmax(axis=0)]"),
 )

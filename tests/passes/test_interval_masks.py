@@ -26,21 +26,21 @@ def rows(row):
 
 # A row of what is summed up or stored; the part in readable modules, and the loop in those of the style fast.
 CASES = {
-    "below": (lambda i, a, k, _: jnp.where(k < i, a[i], 0).sum(), "a[i, :i].sum()", "range(i4(i))"),
-    "up to": (lambda i, a, k, _: jnp.where(k <= i, a[i], 0).sum(), "a[i, : i + 1].sum()", "range(i4(i4(i) + 1))"),
-    "above": (lambda i, a, k, _: jnp.where(i < k, a[i], 0).sum(), "a[i, i + 1 :].sum()", "range(i4(i4(i) + 1), 5)"),
+    "below": (lambda i, a, k, _: jnp.where(k < i, a[i], 0).sum(), "a[i, :i].sum()", "range(i)"),
+    "up to": (lambda i, a, k, _: jnp.where(k <= i, a[i], 0).sum(), "a[i, : i + 1].sum()", "range(i + 1)"),
+    "above": (lambda i, a, k, _: jnp.where(i < k, a[i], 0).sum(), "a[i, i + 1 :].sum()", "range(i + 1, 5)"),
     "between": (
         lambda i, a, k, _: jnp.where((k >= i) & (k < i + 2), a[i], 0).sum(),
         "a[i, i : i + 2].sum()",
-        "range(i4(i), min(i4(i + 2), 5))",
+        "range(i, min(i4(i + 2), 5))",
     ),
-    "product": (lambda i, a, k, _: jnp.where(k < i, a[i] * 2, 1).prod(), "(a[i, :i] * 2).prod()", "range(i4(i))"),
+    "product": (lambda i, a, k, _: jnp.where(k < i, a[i] * 2, 1).prod(), "(a[i, :i] * 2).prod()", "range(i)"),
     "dot": (
         lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k < i, a[0], 0),
         "a[i, :i] @ a[0, :i]",
-        "range(i4(i))",
+        "range(i)",
     ),
-    "squares": (lambda i, a, k, _: (jnp.where(k < i, a[i], 0) ** 2).sum(), "np.square(a[i, :i]).sum()", "range(i4(i))"),
+    "squares": (lambda i, a, k, _: (jnp.where(k < i, a[i], 0) ** 2).sum(), "np.square(a[i, :i]).sum()", "range(i)"),
     "sparse": (
         lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), a[i], 0).sum(),
         "a[i, ",

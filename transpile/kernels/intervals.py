@@ -18,6 +18,7 @@ from ..array.node import Node, literal_value
 from ..array.traversal import topological
 from ..dataclass import dataclass
 from ..hlo.element_types import PRED, S64, U64
+from .guards import unguarded
 from .index_maps import Index
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
@@ -60,6 +61,8 @@ class LineIntervals:
         high = self._joined("minimum", highs) if highs else self.graph.literal(self.loop[self.axis], S64)
         if rest:
             value = self._node("select", (self._joined("and", rest), value, other), x)
+        for position in dict.fromkeys(each for part in parts for each in part[0].operands if self._is_position(each)):
+            value = unguarded(self.graph, value, position, low, high)
         return value, (low, high)
 
     def _bound(self, mask: Node) -> tuple[str, Node] | None:
@@ -91,7 +94,10 @@ class LineIntervals:
         low, high = number.interval or type_interval(number.type) or (-inf, inf)
         if not (end <= low if how == "maximum" else high <= end):
             number = self._node(how, (number, self.graph.literal(end, number.type)), number)
-        return self._node("add", (number, self.graph.literal(more, number.type)), number) if more else number
+        if not more:
+            return number
+        interval = None if number.interval is None else (number.interval[0] + more, number.interval[1] + more)
+        return self._node("add", (number, self.graph.literal(more, number.type)), number, interval=interval)
 
     def _joined(self, opcode: str, parts: list[Node]) -> Node:
         joined = parts[0]

@@ -168,6 +168,10 @@ class NumbaRenderer(KernelRenderer):
             return self._by("rounded", text, node.type)
         return text
 
+    def untyped(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        """Return an integer without HLO's type."""
+        return super().render(node, operands)
+
     def _may_wrap(self, node: Node) -> bool:
         """Return whether an integer may leave int64; then it is computed in unsigned arithmetic, which wraps around."""
         return node.type is S64 and node.opcode in _PROMISED and node.interval is None

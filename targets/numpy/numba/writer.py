@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from ....transpile.array.node import Node
+from ....transpile.array.intervals import fits
+from ....transpile.array.node import Node, literal_value
 from ....transpile.array.program import tree_nodes
 from ....transpile.array.traversal import topological
 from ....transpile.emission.arrangement.assignments import mentions
@@ -14,7 +15,7 @@ from ....transpile.emission.kernels.kernel_writer import KernelFitting, KernelWr
 from ....transpile.emission.naming.identifiers import Names
 from ....transpile.kernels.index_maps import Index, Map, identity
 from ....transpile.kernels.kernel import Kernel
-from ....transpile.python.grammar import ATOM, PRIMARY
+from ....transpile.python.grammar import ATOM, CHOICE, PRIMARY
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS
 from .renderer import NumbaRenderer, Row
@@ -242,10 +243,31 @@ class NestWriter(KernelWriter):
             if low is None or high is None:
                 self.line(self.renderer.statement("for_axis", self.counters[axis], self._size(axis)))
             else:
-                start = 0 if low.is_literal else self.text(low)
-                self.line(self.renderer.statement("for_range", self.counters[axis], start, self.text(high), 1))
+                start = int(literal_value(low)) if low.is_literal else self._count(low) or self.text(low)
+                stop = self._count(high) or self.text(high)
+                self.line(self.renderer.statement("for_range", self.counters[axis], start, stop, 1))
             self.indent += 1
         return count
+
+    def _count(self, node: Node) -> Expression | None:
+        """Return the text of a sum of counters without HLO's type, which LLVM knows not to wrap around; None for any
+        other node.
+        """
+        if node.is_literal:
+            return Expression(self.renderer.plain_number(literal_value(node)))
+        if node.opcode == "read" and node.operands[0] in self.function.parameters:
+            given = self.kernel.inputs[self.function.parameters.index(node.operands[0])]
+            is_count = given.is_python_int and given.interval is not None and fits(given.interval, node.type)
+            before, _, rest = self.text(node).partition("(")  # the conversion of a counter
+            if not is_count or before != self.renderer.cast_name(node.type):
+                return None
+            counter = rest.removesuffix(")")
+            return Expression(counter, ATOM if counter.isidentifier() else CHOICE)
+        if node.opcode not in ("add", "subtract") or node.interval is None or node in self.texts:
+            return None
+        operands = [self._count(operand) for operand in node.operands]
+        known = [each for each in operands if each is not None]
+        return self.renderer.untyped(node, known) if len(known) == len(operands) else None
 
     def _size(self, axis: int) -> str:
         """Return the trip count along an axis, or an expression for it if it is unknown or LLVM should not know it."""

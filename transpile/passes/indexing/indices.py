@@ -114,6 +114,8 @@ def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | 
     """Return a simpler index, or None. ``is_clamped`` tells whether the user clamps it, None if no clamp is needed."""
     if any(use.kind != "index" for use in uses(given)):
         return None
+    if given.opcode in ("remainder", "modulo"):
+        return _counted_around(given, size)
     found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)
     if found is None and given.opcode in ("clamp", "select"):
         return _counted_index(graph, given, size, is_clamped)
@@ -131,6 +133,15 @@ def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | 
     if is_clamped is None and "LAST" not in found:
         return index
     return _clamp(graph, index, size) if "LAST" in found or is_clamped else None
+
+
+def _counted_around(given: Node, size: int) -> Node | None:
+    """Return ``i`` for ``i % size`` that is at least 0, if libraries count ``i`` from the end where it is negative."""
+    index, divisor = given.operands
+    is_floored = given.interval is not None and given.interval[0] >= 0
+    if not is_floored or integer_value(divisor) != size or index.interval is None or not index.type.is_signed:
+        return None
+    return index if -size <= index.interval[0] and index.interval[1] < size else None
 
 
 def _may_count_from_end(use: Use) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...array.affine import affine, combined, extreme, integer_value
+from ...array.affine import Affine, affine, combined, extreme, integer_value
 from ...array.graph import Graph
 from ...array.intervals import fits
 from ...array.live import LiveNodes, live_nodes
@@ -30,6 +30,7 @@ from ...dataclass import dataclass
 from ...kernels.intervals import conjuncts
 from ...kernels.operations import start_value
 from ..to_array.counters import from_affine
+from .ordered_reads import READS, ordered_read
 from .own_arrays import own_arrays
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
@@ -178,11 +179,33 @@ class _Cut:
             index = node.parameters["index"]
             if len(index) - index.count(None) == node.operands[0].ndim:
                 return self._indexed("getitem", node.operands, index[:-1], stretch)
+        if node.opcode in READS and not is_made_once and (run := self._run(node, stretch)) is not None:
+            return run
         is_gather = node.opcode in ("take", "advanced_index") and [each.ndim for each in node.operands] == [1, 1]
         if is_gather and self.live.count(node) <= 1:
             places = self._indexed("getitem", node.operands[1:], (), stretch)
             return self.graph.add(node.opcode, (node.operands[0], places), **node.parameters)
         return self._indexed("getitem", (node,), (FULL,) * (node.ndim - 1), stretch)
+
+    def _run(self, node: Node, stretch: Stretch) -> Node | None:
+        """Return the slice of a vector that is read at places that count along an interval, or None."""
+        vector, size = node.operands[0], stretch.mask.shape[-1]
+        ends = _ends(stretch)
+        if vector.shape != (size,) or ends is None or extreme(*ends[1], 1) > size:
+            return None
+        run = ordered_read(node, *ends)
+        if run is None:
+            return None
+        given: list[Node] = [vector]
+        index: list[Any] = [FULL]
+        if vector.opcode == "getitem" and _is_line(vector):
+            given, index = [*vector.operands], [*vector.parameters["index"]]
+        bounds: list[Any] = []
+        for end in (run.start, run.stop):
+            bounds.append(Slot(len(given)) if end is not None else None)
+            given += [from_affine(self.graph, *end, None) if end[0] else self.graph.integer(end[1])] if end else []
+        index[index.index(FULL)] = (*bounds, None if run.step > 0 else run.step)
+        return self.graph.add("getitem", tuple(given), index=tuple(index))
 
     def _indexed(self, opcode: str, operands: Sequence[Node], index: Sequence[Any], stretch: Stretch) -> Node:
         """Return ``x[.., start:stop:step]``, or an update of it."""
@@ -208,8 +231,10 @@ class _Cut:
                 (stops if bound[0] else starts).append(bound[1])
             else:
                 return None
-        if max(map(len, (starts, stops, steps, truths))) > 1 or not starts + stops + steps:
+        if max(map(len, (starts, stops, steps, truths))) > 1:
             return None
+        if all(integer_value(bound) is not None for bound in (*starts, *stops, *steps)):
+            return None  # a part that is known
         start, stop, step, truth = (each[0] if each else None for each in (starts, stops, steps, truths))
         if step is not None and start is not None and not _is_multiple(start, step):
             return None
@@ -256,8 +281,9 @@ class _Cut:
         there is none.
         """
         graph, interval = self.graph, node.interval
-        if integer_value(node) is not None:
-            return None  # a part that is known
+        value = integer_value(node)
+        if value is not None:
+            return graph.integer(max(value + more, 0))
         if node.is_python_int and node.element_type is not None and interval is not None and interval[0] + more >= 0:
             low, high = interval
             if not fits((low + more, high + more), node.type):
@@ -273,14 +299,22 @@ class _Cut:
         return graph.add("maximum", (node, graph.literal(0, node.type)), element_type=node.type)
 
 
+def _ends(stretch: Stretch) -> tuple[Affine, Affine] | None:
+    """Return the first position and the one behind the last, as sums of counters; None if they depend on data."""
+    start, stop = stretch.start, stretch.stop
+    if stretch.step is not None or any(bound is not None and not bound.is_python_int for bound in (start, stop)):
+        return None
+    size = stretch.mask.shape[-1]
+    return ({}, 0) if start is None else affine(start), ({}, size) if stop is None else affine(stop)
+
+
 def _has_elements(stretch: Stretch) -> bool:
     """Return whether a slice, whose bounds are at least 0, has an element for all values of its bounds."""
-    start, stop, size = stretch.start, stretch.stop, stretch.mask.shape[-1]
-    if any(bound is not None and not bound.is_python_int for bound in (start, stop)):
+    ends = _ends(stretch)
+    length = combined("subtract", *ends[::-1]) if ends is not None else None
+    if ends is None or length is None:
         return False
-    low, high = ({}, 0) if start is None else affine(start), ({}, size) if stop is None else affine(stop)
-    length = combined("subtract", high, low)
-    return length is not None and extreme(*length, -1) > 0 and extreme(*low, 1) < size
+    return extreme(*length, -1) > 0 and extreme(*ends[0], 1) < stretch.mask.shape[-1]
 
 
 def _is_positions(node: Node) -> bool:
@@ -296,6 +330,12 @@ def _is_multiple(number: Node, of: Node) -> bool:
     pairs = [(terms[term], others[term]) for term in terms if term in others] + [(constant, other)] * bool(other)
     is_alike = terms.keys() == others.keys() and (other or not constant)
     return bool(is_alike) and len({divmod(a, b) for a, b in pairs}) == 1 and not pairs[0][0] % pairs[0][1]
+
+
+def _is_line(part: Node) -> bool:
+    """Return whether a vector is all that an array has along one axis, at numbers along the others."""
+    index = part.parameters["index"]
+    return len(index) == part.operands[0].ndim and index.count(FULL) == 1 and not _has_arrays(part)
 
 
 def _has_arrays(node: Node) -> bool:
