@@ -30,7 +30,7 @@ from ...dataclass import dataclass
 from ...kernels.intervals import conjuncts
 from ...kernels.operations import start_value
 from ..to_array.counters import from_affine
-from .ordered_reads import READS, ordered_read
+from .ordered_reads import ordered_read
 from .own_arrays import own_arrays
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
@@ -179,7 +179,7 @@ class _Cut:
             index = node.parameters["index"]
             if len(index) - index.count(None) == node.operands[0].ndim:
                 return self._indexed("getitem", node.operands, index[:-1], stretch)
-        if node.opcode in READS and not is_made_once and (run := self._run(node, stretch)) is not None:
+        if not is_made_once and node.operands and (run := self._run(node, stretch)) is not None:
             return run
         is_gather = node.opcode in ("take", "advanced_index") and [each.ndim for each in node.operands] == [1, 1]
         if is_gather and self.live.count(node) <= 1:

@@ -12,8 +12,6 @@ from ...dataclass import dataclass
 from ..indexing.wrapped_indices import is_of_axis
 from ..rewriting.patterns import pattern
 
-READS = ("roll", "take", "advanced_index")
-
 # What leaves a place that is inside of the vector as it is.
 _GUARDS = (
     "remainder(place, SIZE)",
@@ -56,7 +54,7 @@ def _places(node: Node, size: int) -> Iterator[tuple[int, Affine]]:
         shift = node.parameters["shift"]
         if isinstance(shift, int):
             yield from ((1, ({}, -shift % size - whole)) for whole in (0, size))
-    elif len(node.operands) == 2 and node.operands[0].ndim == node.operands[1].ndim == 1:
+    elif node.opcode in ("take", "advanced_index") and [each.ndim for each in node.operands] == [1, 1]:
         found = _counted(_unguarded(node.operands[1], size))
         if found is not None and abs(found[0]) == 1:
             yield found
