@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import entry
+from xla2py.tests.passes.raising import entry, main
 from xla2py.transpile.errors import UnsupportedError
 
 jax = pytest.importorskip("jax")
@@ -259,3 +259,35 @@ def test_main_collects_arguments_as_the_function_does(target):
 def test_graphs_take_no_collected_arguments():
     with pytest.raises(UnsupportedError, match="rest cannot be captured: it collects others"):
         xla2py.emit(jax.jit(collecting).lower(*COLLECTED, **NAMED), "cupy", style="fast", graph=True)
+
+
+def test_leaves_that_are_read_often_get_names():
+    def program(state, x):
+        agent = state["agent"]
+        near = (x > agent["position"]) & (x < agent["position"] + agent["w"]) & (state["wall"]["w"] > agent["w"])
+        moved = jnp.where(near, agent["position"] * agent["w"], agent["position"] - x) / agent["position"]
+        return moved - agent["w"] + agent["w"] * x + state["wall"]["position"], state["rare"] * 2
+
+    x = np.float32([1, -2, 0.5])
+    state = {"agent": {"position": x, "w": x + 1}, "wall": {"position": x, "w": x}, "rare": x}
+    module = xla2py.from_jax(program, state, x)
+    body = main(module)
+    assert 'agent_position = state["agent"]["position"]\n' in body and 'agent_w = state["agent"]["w"]\n' in body, body
+    assert body.count('state["agent"]') == 2 and 'state["rare"] * 2' in body and "rare =" not in body, body
+    for one, other in zip(xla2py.emit(module).load().main(state, x), jax.jit(program)(state, x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_leaves_that_calls_take_keep_their_places():
+    def layer(params, x):
+        return jnp.tanh(x @ params["kernel"]) * params["kernel"].sum() + jnp.sin(x @ params["kernel"]) / x.sum()
+
+    layer = jax.jit(layer)
+
+    def program(params, x):
+        first = layer(params["encoder"], x)
+        return layer(params["decoder"], first) + layer(params["encoder"], x + 1) + layer(params["encoder"], x * 2)
+
+    w = np.eye(2, dtype=np.float32)
+    module = xla2py.from_jax(program, {"encoder": {"kernel": w}, "decoder": {"kernel": w}}, w)
+    assert "kernel =" not in main(module), main(module)

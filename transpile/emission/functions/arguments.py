@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ...array.in_place import is_view
 from ...array.node import Node
 from ...array.program import Function
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
-from ..naming.arguments import argument_names, short_names
+from ..naming.arguments import argument_names, own_words, short_names
 from ..naming.identifiers import base_name, common_words, is_argument
 from ..naming.operands import operation_words
 from ..naming.scopes import is_gradient
@@ -20,6 +21,9 @@ from .context import Writing
 from .rerolled_loops import Leaf
 
 _NUMBERED = re.compile(r"(?<!\d)(\d{1,4})\"?\]?$", re.ASCII)  # the number of a part of a tree, or of a name
+_LEAST_READS = 3  # of a leaf of a tree that gets a name
+_LEAST_SAVED = 60  # characters in all of them
+_SHORTEST = 2  # characters of such a name
 _NAMELESS = re.compile(r"x|[Aa]rg_\d+")
 
 
@@ -105,6 +109,28 @@ class ArgumentWriter:
                 self.texts[node] = name
         self.leaf_names.clear()
         self.leaves.clear()
+
+    def name_often_read(self) -> None:
+        """Assign names to the leaves of trees that are read so often that this is shorter, unless a call takes them."""
+        words = own_words(self.function.computation.parameters)
+        for node in self.leaf_names:
+            text, word = self.texts[node], words[node.parameters["argument"]]
+            is_given = any(user is None or user.opcode == "call" for user in self.writer.users.get(node, ()))
+            count = self._reads(node)
+            is_often = count >= _LEAST_READS and count * (len(text) - len(word)) >= _LEAST_SAVED
+            is_own = words.count(word) == 1 and self.names.free(word) == word
+            if not is_often or is_given or not is_own or len(word) < _SHORTEST:
+                continue
+            name = Expression(self.names.fresh(word))
+            self.writer.assign([name], text, node)
+            self.texts[node] = name
+            self.leaf_names[node] = name
+            self.writer.allocation.hold(name, node)
+
+    def _reads(self, node: Node) -> int:
+        """Return how many expressions read a value, or a view of it without a name; copies for results do not count."""
+        users = [user for user in self.writer.users.get(node, ()) if user is not None and user.opcode != "copy"]
+        return sum(self._reads(user) if is_view(user) and user not in self.plan.named else 1 for user in users)
 
     def _wanted(self) -> list[str]:
         """Return the best names of the parameters."""

@@ -289,6 +289,8 @@ class _ModuleWriter:
         self.renderer.used_prelude.update((name, None) for name in (self.entry.cast, self.entry.check) if name)
         if self.target.arrange is not None:
             writer.arguments.unpack_trees()
+        else:
+            writer.arguments.name_often_read()
         self.chunks = writer.arguments.prepare()
         if self.chunks:
             self.renderer.used_prelude["in_chunks"] = None
