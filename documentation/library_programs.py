@@ -10,6 +10,7 @@ import ast
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -39,13 +40,20 @@ def programs(checkout: Path) -> dict[str, str]:
     return {path.name.removesuffix(_SUFFIX): gzip.decompress(path.read_bytes()).decode() for path in paths}
 
 
+@cache
+def texts(checkout: Path) -> dict[str, tuple[str, str]]:
+    """What is emitted for all programs, with sources and without, by name."""
+    given = programs(checkout).items()
+    return {name: (emit(text, sources=checkout).source, emit(text).source) for name, text in given}
+
+
 def readings(checkout: Path) -> list[LibraryReading]:
-    """Emit and measure all programs."""
+    """Measure what is emitted for all programs."""
     found = []
-    for name, text in programs(checkout).items():
-        texts = emit(text, sources=checkout).source, emit(text).source
-        measures, names = map(measure, texts), map(name_counts, texts)
-        found.append(LibraryReading(name, (*measures,), (*names,), len(constant_statements(texts[0]))))  # type: ignore[arg-type]
+    for name, texts_of_program in texts(checkout).items():
+        measures, names = map(measure, texts_of_program), map(name_counts, texts_of_program)
+        constant = len(constant_statements(texts_of_program[0]))
+        found.append(LibraryReading(name, (*measures,), (*names,), constant))  # type: ignore[arg-type]
     return found
 
 
