@@ -246,6 +246,18 @@ def test_rows_but_one():
     assert_agrees(text, a, without=NEW, budget=EXACT)
 
 
+def test_all_but_an_element_that_is_known():
+    def but_one(x):
+        def step(i, x):
+            return lax.fori_loop(0, i, lambda j, x: x.at[j].set(jnp.where(i == j + 1, x[j], x[j] + 1)), x)
+
+        return lax.fori_loop(2, 3, step, x)
+
+    text = hlo(but_one, X)
+    assert "if 2 != i + 1:" in main(text)
+    assert_agrees(text, X, without=NEW, budget=EXACT)
+
+
 def test_outside_of_loops_arguments_stay():
     def once(x, ok, places):
         return jnp.where(ok[0], x.at[places[3]].set(7), x)

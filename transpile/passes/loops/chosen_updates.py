@@ -76,7 +76,11 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 def _under(graph: Graph, node: Node, mask: Node, changed: Branch, old: Node, *, is_negated: bool) -> Node:
     """Return what a branch makes of an old array if a mask, or its opposite, holds, in place of a node."""
     kept = Branch(node.region.child("branch"), [old])
-    if is_negated and mask.opcode == "compare" and mask.operands[0].type.is_integral:
+    if (
+        is_negated
+        and mask.opcode == "compare"
+        and (mask.operands[0].is_python_int or mask.operands[0].type.is_integral)
+    ):
         mask = graph.add("compare", mask.operands, direction=_OPPOSITE[mask.parameters["direction"]])
         is_negated = False
     branches = (changed, kept) if is_negated else (kept, changed)
