@@ -139,3 +139,25 @@ def test_carries_that_begin_alike_have_names_of_their_own():
     x = np.float32([0.5, 2])
     module = xla2py.emit(xla2py.from_jax(program, x))
     np.testing.assert_allclose(module.load().main(x), jax.jit(program)(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_changed_before", [True, False])
+def test_a_loop_begins_with_an_array_as_it_was_before_another_change(is_changed_before):
+    def step(i, carried):
+        rows, column = carried
+        column = rows.at[i].set(0)[:, 2] if is_changed_before else column
+
+        def inner(k, carried):
+            rows, column = carried
+            return rows.at[k].add(column[:3]), column.at[k].set(1)
+
+        return jax.lax.fori_loop(0, 3, inner, (rows, column))
+
+    rows, column = np.arange(18, dtype=np.int32).reshape(6, 3), np.arange(6, dtype=np.int32)
+
+    def function(rows, column):
+        return jax.lax.fori_loop(0, 4, step, (rows, column))
+
+    made = xla2py.emit(xla2py.from_jax(function, rows, column)).load().main(rows, column)
+    for one, other in zip(made, jax.jit(function)(rows, column), strict=True):
+        np.testing.assert_array_equal(one, other)
