@@ -230,3 +230,22 @@ def test_results_with_the_same_key_are_named_by_the_key_around():
 
     body = main(xla2py.from_jax(program, X, X))
     assert "    walls_at, doors_at, n = x + y, x * y, x.sum()\n" in body, body
+
+
+def chosen_pair(x, move):
+    """Branches that give an argument, or something else in its place."""
+    wave = jax.numpy.sin(x)
+    pairs = [lambda: (wave * 2, x), lambda: (x, wave), lambda: (wave - 1, x)]
+    first, second = jax.lax.switch(move, pairs)
+    return first + second, first.sum()
+
+
+@pytest.mark.parametrize("move", range(3))
+def test_what_compiled_branches_give_is_no_other_array(move):
+    given = X.copy()
+    generated = xla2py.emit(xla2py.from_jax(chosen_pair, X, np.int32(move)), style="fast")
+    found = generated.load().main(given, np.int32(move))
+    assert "def compiled_main" in generated.source
+    np.testing.assert_array_equal(given, X)
+    for one, other in zip(found, jax.jit(chosen_pair)(X, np.int32(move)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-6)

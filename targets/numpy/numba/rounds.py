@@ -7,7 +7,7 @@ where it gets a name: so nothing changes that is still to be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -118,6 +118,11 @@ class RoundWriter(ControlFlowWriter):
         before = set(self.buffers.names)
         super()._branch(node, branch, targets)
         self.buffers.names.intersection_update(before | self.buffers.made.keys())
+
+    def common_results(self, node: Node, targets: Sequence[str], known: Container[int]) -> dict[int, Node]:
+        """Numbers only: an array that has the name of its target would be overwritten by the other branches."""
+        found = super().common_results(node, targets, known)
+        return {k: result for k, result in found.items() if not result.ndim}
 
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
         self._overwrite(pairs)
