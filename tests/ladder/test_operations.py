@@ -11,7 +11,7 @@ from xla2py.tests.operations.tables import ELSEWHERE, cases_by_opcode
 from xla2py.tests.whole import much
 from xla2py.transpile.hlo.opcodes import OPCODES
 
-SAMPLE = much(4, 10**6)  # cases of each opcode
+SAMPLE = much(7, 10**6)  # cases of each opcode
 
 
 @needs_compiler

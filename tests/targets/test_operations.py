@@ -11,7 +11,7 @@ from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.targets.running import differences, on_dask, on_numpy, single_elements, uneven
 from xla2py.tests.whole import much
 
-EVERY = 40
+EVERY = 20
 # How arrays are cut, and the chunks of the plan: its own, or lengths that are forced on every axis that can be cut.
 WAYS = ((uneven, ""), (uneven, "1"), (uneven, "2"), (single_elements, ""), (np.asarray, ""))
 
