@@ -286,3 +286,14 @@ test_multiples_of_the_identity_stay = cases("constants", X23[:, :2])(
     (lambda x: x + 0.5 * jnp.eye(2), "return x + np.eye(2, dtype=np.float32) * 0.5"),
     (lambda x: x * (1 - jnp.eye(2)), "return x * np.array([[0, 1], [1, 0]], dtype=np.float32)"),
 )
+
+
+def test_divisions_of_negative_constants_are_rounded_down():
+    def program(x):
+        places = jax.numpy.arange(4) - 1
+        return x + places % 4, x + places // 4
+
+    x = np.int32([10, 20, 30, 40])
+    first, second = xla2py.emit(xla2py.from_jax(program, x)).load().main(x)
+    np.testing.assert_array_equal(first, np.add(x, [3, 0, 1, 2]))
+    np.testing.assert_array_equal(second, np.add(x, [-1, 0, 0, 0]))

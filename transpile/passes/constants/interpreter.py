@@ -213,7 +213,20 @@ def _sum_of_equal(node: Node, x: Array) -> Array | None:
     return np.full(node.shape, x.flat[0] * x.dtype.type(count))
 
 
+def _floored(opcode: str, function: Callable[..., Array]) -> Callable[..., Array | None]:
+    """Return the rule of a division whose integers are rounded down, as in Python, not towards 0 as in HLO."""
+
+    def rule(node: Node, x: Array, y: Array) -> Array | None:
+        if not node.type.is_integral:
+            return fold(opcode, [x, y], node.type, node.parameters)
+        return None if np.any((y == 0) | (y == -1)) else function(x, y)
+
+    return rule
+
+
 _RULES: dict[str, Callable[..., Array | None]] = {
+    "divide": _floored("divide", np.floor_divide),
+    "remainder": _floored("remainder", np.mod),
     "literal": literal_value,
     "array": literal_value,
     "arange": lambda node: np.arange(node.parameters["stop"], dtype=node.type.dtype),
