@@ -33,7 +33,7 @@ test_numbers_that_a_scan_goes_through_are_its_counter = cases("rows", X)(
     (scanned(lambda: jnp.arange(8, 0, -2)), "x[8 - 2 * i]"),
     (scanned(lambda: jnp.array([4, 5, 6])), "x[i + 4]"),
     (scanned(lambda: jnp.array([4, 6, 5])), "[4, 6, 5]"),
-    (scanned(lambda: (jnp.arange(4, dtype=jnp.int8) * 50).astype(jnp.int32) % 9), "np.array([0, 5, 1, -7]"),  # no int8
+    (scanned(lambda: (jnp.arange(4, dtype=jnp.int8) * 50).astype(jnp.int32) % 9), "np.array([0, 5, 1, 2]"),  # no int8
 )
 
 test_all_elements_in_their_order_are_the_array = cases("ranges", X[:4])(
