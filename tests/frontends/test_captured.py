@@ -35,7 +35,7 @@ class Model:
 
 
 def named_constants(function):
-    found = xla2py.emit(function, examples=[np.ones((5, 100), np.float32)])
+    found = xla2py.emit(function, examples=[np.ones((5, 100), np.float32)], constants="npz")
     return set(found.constants), found.source
 
 

@@ -29,6 +29,8 @@ def with_stored_trees(module: HloModule, lacks: Container[str], largest_unstored
     computing with zeros may fold to nothing; those of element types that the library ``lacks``; and those that differ
     from the first of their name.
     """
+    if not module.constant_names:
+        return module
     taken = {path_of(parameter)[0] for parameter in module.entry.parameters}
     leaves: dict[str, list[Instruction]] = {}
     first: dict[str, Constant] = {}

@@ -267,6 +267,8 @@ def files_at_sizes(
     """
     if len(modules) < FEWEST:
         raise UsageError(Diagnostic("XP425", f"sizes need at least {FEWEST} programs, not {len(modules)}"))
+    if not sizes:
+        raise UsageError(Diagnostic("XP425", f"there are {len(modules)} programs and no sizes"))
     for name, own in sizes.items():
         if len(own) != len(modules):
             raise UsageError(Diagnostic("XP425", f"{name} has {len(own)} numbers for {len(modules)} programs"))
