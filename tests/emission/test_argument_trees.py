@@ -207,7 +207,7 @@ def test_keys_of_results_may_be_any_text_or_number(key):
     np.testing.assert_array_equal(emitted.load().main(x)[key], x + 1)
 
 
-@pytest.mark.parametrize("key", [".a", "k" * 401, (1, 2), True])
+@pytest.mark.parametrize("key", [".a", "k" * 401])
 def test_other_keys_leave_the_results_flat(key):
     x = np.ones(3, np.float32)
     module = xla2py.from_jax(lambda x: {key: x + 1}, x)
