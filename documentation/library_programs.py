@@ -42,7 +42,7 @@ def programs(checkout: Path) -> dict[str, str]:
 
 @cache
 def texts(checkout: Path) -> dict[str, tuple[str, str]]:
-    """What is emitted for all programs, with sources and without, by name."""
+    """Emit each program with its sources and without, and return both texts by the name of the program."""
     given = programs(checkout).items()
     return {name: (emit(text, sources=checkout).source, emit(text).source) for name, text in given}
 

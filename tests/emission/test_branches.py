@@ -43,6 +43,13 @@ def test_a_branch_that_does_nothing_is_left_out(choose, expected):
     np.testing.assert_array_equal(xla2py.emit(module).load().main(X), jax.jit(loop(choose))(X))
 
 
+def assert_values_of_jit(module, program, x):
+    with np.errstate(all="ignore"):
+        found = xla2py.emit(module).load().main(x)
+    for one, other in zip(found, jax.jit(program)(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5)
+
+
 def rounds(choose):
     """Five rounds of a solver, whose state a branch changes."""
 
@@ -156,10 +163,7 @@ def test_a_loop_is_left_where_no_further_iteration_changes_anything(choose, leav
     body = main(generated)
     assert ("break" in body) == bool(leaves)
     assert f"{leaves}\n        break\n" in body or not leaves, body
-    with np.errstate(all="ignore"):
-        found = xla2py.emit(generated).load().main(x)
-    for one, other in zip(found, jax.jit(program)(x), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-5)
+    assert_values_of_jit(generated, program, x)
 
 
 def test_a_result_with_the_name_of_a_leaf_is_assigned_where_it_is_computed():
@@ -210,10 +214,7 @@ def test_names_that_branches_read_are_not_assigned_before_them(choose):
     program = rounds(choose)
     module = xla2py.from_jax(program, X)
     assert "pass" not in main(module), main(module)
-    with np.errstate(all="ignore"):
-        found = xla2py.emit(module).load().main(X)
-    for one, other in zip(found, jax.jit(program)(X), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-5)
+    assert_values_of_jit(module, program, X)
 
 
 def test_two_branches_each_assign_their_own_results():

@@ -94,7 +94,7 @@ def test_long_headings_are_cut():
 
 
 def test_scopes_that_look_alike_have_one_heading():
-    """What is too long for a heading does not make another."""
+    """Scopes whose headings are cut to the same text share one heading."""
 
     def program(x, w):
         for layer in ("Encoder", "Decoder"):

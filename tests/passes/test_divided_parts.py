@@ -1,4 +1,4 @@
-"""What ``x.at[i].divide(y)`` divides: only the part, not all of x by an array of ones."""
+"""``x.at[i].divide(y)`` divides only the part ``x[i]``, where JAX divides all of x by an array of ones."""
 
 import numpy as np
 import pytest

@@ -144,7 +144,7 @@ def _take_over(
     come before that. A loop that begins without its copy reads the array itself: no buffer has two takers.
     """
     reading = {member: set(nodes) for member, nodes in reading.items()}
-    buffers: dict[Statement, set[Node]] = {}  # that takers reuse
+    taken: dict[Statement, Node] = {}  # the array whose buffer a taker reuses
     named_again = {carry.parameter: statement_of(following) for following, carry in body.in_place.items()}
     for takeover, looking in takeovers:
         statement, taker = takeover.statement, takeover.taker
@@ -163,7 +163,7 @@ def _take_over(
             continue
         if _reads_in_its_body(statement, takeover, looking, reads):
             continue
-        if any(_reaches(statement, reader, edges) or buffers.get(reader, set()) & looking for reader in readers):
+        if any(_reaches(statement, reader, edges) or taken.get(reader) in looking for reader in readers):
             continue
         edges[statement].update(readers)
         own = [member for member in edges if ending not in (member, statement) and taker in reading[member]]
@@ -173,7 +173,7 @@ def _take_over(
                 named_again[taker] = ending
             body.taken.add(taker)
             reading[statement].add(takeover.array)
-            buffers[taker] = {takeover.array}
+            taken[taker] = takeover.array
 
 
 def _may_be_overwritten(takeover: Takeover, body: Body) -> bool:

@@ -33,10 +33,8 @@ class ControlFlowWriter:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
-        self.known_before: tuple[Region | None, Mapping[str, Node]] = (
-            None,
-            {},
-        )  # of a branch: what targets have before
+        # What the targets of a conditional have before it, in the branch that is being written.
+        self.known_before: tuple[Region | None, Mapping[str, Node]] = (None, {})
         self.heads: dict[Node, tuple[str, Expression]] = {}  # of conditionals: the macro of the first line and its test
 
     def loop(self, node: Node) -> None:

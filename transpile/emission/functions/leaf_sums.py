@@ -32,12 +32,14 @@ class LeafSums:
     def _text(self, term: Node, own: Node) -> Expression:
         """Return the text of a term of ``leaf``."""
         texts = self.writer.texts
-        before = {each: text for each, text in texts.items() if each is own}
+        before = texts.get(own)
         texts[own] = Expression(_LEAF)
         text = self.writer.value(term)
         self.writer.written = {}
-        del texts[own]
-        texts.update(before)
+        if before is None:
+            del texts[own]
+        else:
+            texts[own] = before
         return text
 
     def total(self, node: Node) -> Expression | None:

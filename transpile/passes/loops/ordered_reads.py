@@ -12,7 +12,7 @@ from ...dataclass import dataclass
 from ..indexing.wrapped_indices import is_of_axis
 from ..rewriting.patterns import pattern
 
-# What leaves a place that is inside of the vector as it is.
+# Each pattern is the place itself if the place is inside of the vector.
 _GUARDS = (
     "remainder(place, SIZE)",
     "modulo(place, SIZE)",

@@ -66,7 +66,9 @@ def _label(function: Function, found: Alike, chains: CallChains, own: Container[
 
 
 def _left_to_trees(program: Program, function: Function) -> set[Node]:
-    """What is better written after all layers than inside them: one call per leaf of a tree, and a sum over leaves."""
+    """Return the nodes that layers leave out, as they are written after all layers: the calls for the leaves of a tree,
+    and sums over leaves.
+    """
     trees = program.original.trees
     tree = fitting(trees.results, function.results) if trees is not None and function is program.entry else None
     nodes, results = topological(roots(function)), tree_nodes(function.results)
