@@ -48,6 +48,21 @@ def test_arguments_are_the_arrays_of_a_checkpoint(tmp_path, kind, before):
     np.testing.assert_array_equal(found.load().main(X), W * X + B)
 
 
+@pytest.mark.parametrize("key", ["mlp/~/linear_0", "mlp.~.linear_0", "params.mlp/~/linear_0"])
+def test_names_of_haiku_stay_one_key(tmp_path, key):
+    text = HLO.replace("'dense'", "'mlp/~/linear_0'")
+    path = written(tmp_path, "npz", {f"{key}.{name}": array for name, array in BOTH.items()})
+    found = library.emit(text, weights=path, constants="safetensors")
+    assert 'params["mlp/~/linear_0"]["w"] * x' in found.source
+    np.testing.assert_array_equal(found.load().main(X), W * X + B)
+
+
+def test_the_first_of_equal_arrays_gives_the_name(tmp_path):
+    path = written(tmp_path, "npz", {"b": W, "w": W})
+    found = library.emit(HLO, weights=path, constants="safetensors")
+    assert 'params["dense"]["b"] * x + params["dense"]["b"]' in found.source
+
+
 def test_a_folder_of_steps_is_its_only_tree(tmp_path):
     """What orbax's manager and flax's ``save_checkpoint`` write: ``7/default``, ``7/state``, ``checkpoint_7``."""
     step = written(tmp_path, "orbax", {"dense.w": W, "dense.b": B}).rename(tmp_path / "default")

@@ -294,6 +294,7 @@ def with_trees(*trees):
         "{}",
         "[]",
         '{"constants": {"3f": "a\\" + b"}}',
+        '{"constants": {"3f": "params./../b"}}',
         with_trees((0,), frozenset(), (0,), 0),
         with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os; x", "State", (0,))),
         with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "set", "print(1)")),

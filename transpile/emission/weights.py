@@ -16,10 +16,9 @@ from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
 from ..hlo.ir import HloModule, Instruction, Trees, numbered, with_entry, with_replaced
-from ..hlo.literal_values import array_sha256, distinct_names
+from ..hlo.literal_values import array_name, array_sha256, distinct_names
 from .trees.argument_trees import leaf_paths
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 _MOST_TOLD = 8  # names in a message
 _MOST_AT_ONCE = 1 << 20  # elements that are checked at a time
 
@@ -62,7 +61,9 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
     kept = [k for k in range(len(parameters)) if k not in found]
     made = {parameters[k]: [numbered(parameters[k], number)] for number, k in enumerate(kept)}
     made |= {parameters[k]: [_constant(parameters[k], arrays[name])] for k, name in found.items()}
-    names = {array_sha256(arrays[name]): _NOT_IN_NAMES.sub("_", ".".join(ways[k])) for k, name in found.items()}
+    names: dict[str, str] = {}
+    for k, name in found.items():
+        names.setdefault(array_sha256(arrays[name]), array_name(".".join(ways[k])))
     bound = with_entry(module, with_replaced(module.entry, made))
     trees = _trees_of(module.trees, kept) if module.trees is not None else None
     return replace(bound, constant_names=distinct_names({**module.constant_names, **names}), trees=trees)
@@ -104,17 +105,16 @@ def _parts(x: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _ways(module: HloModule) -> list[Words]:
-    """Return the words on the path to each parameter, the name of the argument first."""
+    """Return the keys on the path to each parameter, the name of the argument first."""
     pairs = zip(leaf_paths(module), module.entry.parameters, strict=True)
     return [
-        (path.root, *(word for key in path.keys for word in _words(key))) if path is not None else _of_name(parameter)
+        (path.root, *map(_word, path.keys)) if path is not None else _of_name(parameter)
         for path, parameter in pairs
     ]
 
 
-def _words(key: object) -> Iterator[str]:
-    text = "_".join(key) if isinstance(key, tuple) else str(key).removeprefix(".")
-    yield from text.replace("/", ".").split(".")
+def _word(key: object) -> str:
+    return "_".join(map(str, key)) if isinstance(key, tuple) else str(key).removeprefix(".")
 
 
 def _of_name(parameter: Instruction) -> Words:
@@ -133,7 +133,7 @@ def _fitting(ways: Mapping[int, Words], arrays: Mapping[str, np.ndarray]) -> dic
     """
     shortest = min(map(len, ways.values()))
     most = next((k for k in range(shortest) if len({words[k] for words in ways.values()}) > 1), shortest - 1)
-    forms = [{k: ".".join(words[cut:]) for k, words in ways.items()} for cut in range(most + 1)]
+    forms = [{k: ".".join(words[cut:]).replace("/", ".") for k, words in ways.items()} for cut in range(most + 1)]
     best = max(forms, key=lambda form: sum(name in arrays for name in form.values()))
     return best if any(name in arrays for name in best.values()) else {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,7 +17,7 @@ import numpy as np
 from ..errors import Diagnostic, UsageError
 from ..hlo.attributes import SliceDimension
 from ..hlo.ir import HloModule, Instruction, StackFrame, with_entry, with_replaced
-from ..hlo.literal_values import array_sha256, distinct_names
+from ..hlo.literal_values import array_name, array_sha256, distinct_names
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
@@ -35,7 +34,6 @@ _DEEPEST = 2  # levels of closures in closures
 _OF_VARIABLES = ".value"  # the attribute of flax variables that holds the array
 _DIFFERENT = 4  # numbers at the beginning of a part of an array
 _PLACES = 64  # where the first number of a part is compared
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 
 
 def required_jax() -> Any:
@@ -252,7 +250,7 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
             words = ".".join([name.strip("_") or name, *map(_word, path)]).removesuffix(_OF_VARIABLES)
             for way, array in _variables_of_keras(leaf) if _is_of_keras(leaf) else (("", leaf),):
                 if isinstance(array, np.ndarray | jax.Array) and not isinstance(array, jax.core.Tracer):
-                    yield _NOT_IN_NAMES.sub("_", f"{words}{way}"), array
+                    yield array_name(f"{words}{way}"), array
 
 
 def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, np.ndarray]]:

@@ -14,7 +14,7 @@ from ..files import read_text
 from ..hlo.ir import Built, HloModule, ResultTree, Trees
 
 SUFFIX = ".trees.json"  # replaces the suffix of the HLO text
-_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
+_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_./~-]{1,200}")
 _TUPLE, _DICT, _OBJECT = "tuple", "dict", "object"
 MAKERS = ("call", "set", "unflatten")  # see ``Built``
 

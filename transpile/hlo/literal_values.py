@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .element_types import ElementType, Kind, from_dtype
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./~-]+")
 _LOOKED_AT_ONCE = 65536  # elements of a large constant that are examined at a time
 
 VALUE = re.compile(
@@ -188,6 +189,13 @@ def array_sha256(array: npt.NDArray[Any]) -> str:
     """
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()
+
+
+def array_name(text: str) -> str:
+    """Return an array's name, ``params.layers.0.w``: keys joined by dots, with ``_`` for what is neither a letter, a
+    digit nor in ``_/~-``.
+    """
+    return _NOT_IN_NAMES.sub("_", text)
 
 
 def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
