@@ -108,8 +108,7 @@ def _ways(module: HloModule) -> list[Words]:
     """Return the keys on the path to each parameter, the name of the argument first."""
     pairs = zip(leaf_paths(module), module.entry.parameters, strict=True)
     return [
-        (path.root, *map(_word, path.keys)) if path is not None else _of_name(parameter)
-        for path, parameter in pairs
+        (path.root, *map(_word, path.keys)) if path is not None else _of_name(parameter) for path, parameter in pairs
     ]
 
 
