@@ -1,6 +1,6 @@
 """Programs named in Python: ``package.module:function(f32[4,8], s32[])``.
 
-The object may be a function that JAX can trace, with the types of its arguments; or, without parentheses, an object
+The object may be a function that JAX can trace or a method, ``module:model.step(..)``, with the types of its arguments; or, without parentheses, an object
 that already is a program: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
 """
 
@@ -27,7 +27,8 @@ from .loading import is_function, of_object
 from .signatures import WEIGHTS, Argument, Arguments, Named, Sizes, filled, leaves, parse_arguments, shown_sizes
 from .unread_sizes import keeping_unread, loses_sizes
 
-_REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
+_WAY = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_REFERENCE = re.compile(rf"(?P<module>{_WAY}):(?P<name>{_WAY})(?:\((?P<arguments>.*)\))?")
 
 
 def is_reference(argument: str) -> bool:
@@ -36,7 +37,7 @@ def is_reference(argument: str) -> bool:
 
 
 def reference_parts(reference: str) -> tuple[str, str]:
-    """Return the module and the name in a reference."""
+    """Return the module and the name in a reference: ``function``, or ``model.step`` for an object's method."""
     match = _REFERENCE.fullmatch(reference)
     assert match is not None
     return match["module"], match["name"]
@@ -115,7 +116,7 @@ def with_gradient(function: Any, argument: str) -> Any:
 
 def _object(module: str, name: str) -> Any:
     try:
-        return getattr(importlib.import_module(module), name)
+        return attrgetter(name)(importlib.import_module(module))
     except Exception as error:  # whatever the user's module raises
         message = f"cannot import {name} from {module}: {type(error).__name__}: {error}"
         raise UsageError(Diagnostic("XP721", message)) from error

@@ -235,7 +235,7 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
     if text and is_reference(text):
         found = referenced(text, Path())
-        part = Part(name or reference_parts(text)[1], text, None, _doc(found), source_folder(found))
+        part = Part(name or reference_parts(text)[1].rpartition(".")[2], text, None, _doc(found), source_folder(found))
     elif text and "\n" not in text and Path(text).is_file():
         part = Part(name or identifier(Path(text).name.partition(".")[0]), text, None, "", None)
     else:
