@@ -59,14 +59,16 @@ Definition = Callable[..., "XlaOp"]
 class CustomCall:
     """The signature and the definition of custom calls of one target.
 
-    ``definition`` expresses the call in HLO; without one, ``rule`` names a lowering rule, or a prelude function with
-    the results of the call. ``attributes`` are those that the instruction must have, ``envelopes`` and ``config`` are
-    for :func:`~.fields.read_fields`, ``signatures`` for :mod:`.signatures`.
+    ``definition`` expresses the call in HLO, ``of_one`` that of real matrices of one element; without one, ``rule``
+    names a lowering rule, or a prelude function with the results of the call. ``attributes`` are those that the
+    instruction must have, ``envelopes`` and ``config`` are for :func:`~.fields.read_fields`, ``signatures`` for
+    :mod:`.signatures`.
     """
 
     signatures: tuple[str, ...]
     forms: tuple[str, ...] = field(default=(), kw_only=True)  # the signatures for every precision
     definition: Definition | None = None
+    of_one: Definition | None = field(default=None, kw_only=True)
     rule: str = ""
     config: Mapping[str, Field] = field(default_factory=lambda: _NO_FIELDS)
     envelopes: tuple[str, ...] = ()
@@ -99,7 +101,7 @@ class CustomCall:
         given: Computation | None = call.instruction.attributes.get("to_apply")
         if given is not None and self.definition is not None:
             return given
-        definition = self._by_columns(call) or self.definition
+        definition = self._of_one(call) or self._by_columns(call) or self.definition
         if definition is None:
             return None
         from ..builder import XlaBuilder
@@ -108,6 +110,11 @@ class CustomCall:
         shapes = [operand.array_shape.without_layout() for operand in call.instruction.operands]
         parameters = [builder.parameter(number, shape) for number, shape in enumerate(shapes)]
         return builder.build_computation(definition(builder, call, *parameters))
+
+    def _of_one(self, call: Call) -> Definition | None:
+        if self.of_one is None or set(call.sizes.values()) != {1} or call.result().element_type.is_complex:
+            return None
+        return self.of_one
 
     def _by_columns(self, call: Call) -> Definition | None:
         """Return the definition on column-major matrices of the same memory, if some operands or results are row-major;

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..builder import Transpose, XlaBuilder, XlaOp
-from ..element_types import ELEMENT_TYPES, ElementType
+from ..element_types import ELEMENT_TYPES, S32, ElementType
 from ..shapes import ArrayShape
 from .call import Call, CustomCall
 from .fields import ConfigError, Field, flag, integer, letter
@@ -72,6 +72,19 @@ def _solve(b: XlaBuilder, call: Call, a: XlaOp, right: XlaOp) -> XlaOp:
     return b.triangular_solve(a, right, left_side, lower, unit, transpose)
 
 
+def _factor_of_one(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+    """Return the Cholesky factor of matrices of one element, its root, and info."""
+    element = b.reshape(a, call.result(1).dimensions)
+    return b.tuple([b.sqrt(a), b.convert_element_type(b.le(element, b.zero(a.array_shape.element_type)), S32)])
+
+
+def _lu_of_one(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+    """Return the LU factorisation of matrices of one element: these, no exchange of rows, and info."""
+    pivots = b.broadcast(b.constant(1, S32), call.result(1).dimensions)
+    element = b.reshape(a, call.result(2).dimensions)
+    return b.tuple([a, pivots, b.convert_element_type(b.eq(element, b.zero(a.array_shape.element_type)), S32)])
+
+
 _UPLO: Mapping[str, Field] = {"uplo": letter("LU")}
 _SIDES = {"left": flag(), "transpose": flag()}
 _BOTH_SIDES = {"compute_left": letter("NV"), "compute_right": letter("NV")}
@@ -84,8 +97,8 @@ _ROUTINES: dict[str, CustomCall] = {
         _solve,
         config={"side": letter("LR"), "uplo": letter("LU"), "trans_x": letter("NTC"), "diag": letter("NU")},
     ),
-    "potrf": CustomCall((FACTOR,), rule="potrf", config=_UPLO),
-    "getrf": CustomCall((LU,), rule="getrf"),
+    "potrf": CustomCall((FACTOR,), rule="potrf", config=_UPLO, of_one=_factor_of_one),
+    "getrf": CustomCall((LU,), rule="getrf", of_one=_lu_of_one),
     "geqrf": CustomCall((QR,), rule="geqrf"),
     "geqp3": CustomCall((QR_PIVOTED,), rule="geqp3"),
     "orgqr": CustomCall((COLUMNS_OF_Q,), rule="orgqr", check=_columns),

@@ -22,6 +22,8 @@ def cholesky(lowering: FunctionLowering, instruction: Instruction, a: Value) -> 
 def triangular_solve(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value:
     """Lower a triangular solve. The prelude's function solves from the left; other forms use transposes."""
     graph, matrix, sides = lowering.graph, lowering.plain(a), lowering.plain(b)
+    if matrix.shape[-2:] == (1, 1) and not matrix.type.is_complex:
+        return b if instruction["unit_diagonal"] else Value.of(lowering.node("divide", (sides, matrix), sides.type))
     form, left_side, lower = instruction["transpose_a"], instruction["left_side"], instruction["lower"]
     if form == "ADJOINT" and matrix.type.is_complex:
         matrix = called(graph, "np.conj", (matrix,), matrix)
