@@ -242,6 +242,10 @@ builder = xla2py.XlaBuilder("built")
 x = builder.parameter(0, "f32[4]", "x")
 built = builder.build(x + x)
 number = 3
+class Filter:
+    def step(self, x):
+        return x - 2
+Filter.default = Filter()
 def broken(x):
     raise ValueError("no such thing")
 """
@@ -267,7 +271,14 @@ def test_a_function_with_the_shapes_of_its_arguments_is_a_program(xla2py, kernel
 
 
 @pytest.mark.parametrize(
-    "name, expected", [("lowered", "np.sin("), ("exported", "np.cos("), ("built", "x + x"), ("built()", "x + x")]
+    "name, expected",
+    [
+        ("lowered", "np.sin("),
+        ("exported", "np.cos("),
+        ("built", "x + x"),
+        ("built()", "x + x"),
+        ("Filter.default.step(f32[3])", "x - 2"),
+    ],
 )
 def test_a_program_made_in_python_is_one(xla2py, kernels, name, expected):
     code, out, err = xla2py("emit", f"{kernels}:{name}")
@@ -279,6 +290,7 @@ def test_a_program_made_in_python_is_one(xla2py, kernels, name, expected):
     "name, code, message",
     [
         ("nothing", "XP721", "cannot import nothing"),
+        ("Filter.default.walk(f32[3])", "XP721", "cannot import Filter.default.walk"),
         ("scaled", "XP722", "shapes of the function's arguments"),
         ("scaled(f32[2,3])", "XP722", "TypeError"),
         ("scaled(f32[2,3)", "XP1", "kernels"),

@@ -66,6 +66,8 @@ def test_a_unit_diagonal_is_not_read():
 
 
 def test_two_rows_and_complex_numbers_are_left_to_lapack():
-    assert "getrf" in main_of(program(LU.replace("8,1,1", "8,2,2").replace("[8,1]", "[8,2]"), "f32[8,2,2] parameter(0)"))
+    assert "getrf" in main_of(
+        program(LU.replace("8,1,1", "8,2,2").replace("[8,1]", "[8,2]"), "f32[8,2,2] parameter(0)")
+    )
     wide = program(LU.replace("f32", "c64").replace("sgetrf", "cgetrf"), "c64[8,1,1]{1,2,0} parameter(0)")
     assert "getrf" in main_of(wide)

@@ -54,6 +54,40 @@ def test_attributes_arguments_that_are_bound_and_functions_that_are_called():
     assert named_constants(lambda x: inner(x) + 1)[0] == {"scale"}
 
 
+class Filter:
+    """A Kalman filter of a position and a velocity."""
+
+    def __init__(self):
+        self.F = np.array([[1, 1], [0, 1]], np.float32)
+        self.Q = np.diag(np.array([0.01, 0.02], np.float32))
+        self.H = np.array([[1, 0.5]], np.float32)
+
+    def update(self, state, z):
+        m, P = state
+        m, P = self.F @ m, self.F @ P @ self.F.T + self.Q
+        S = self.H @ P @ self.H.T + 0.1
+        K = jnp.linalg.solve(S, self.H @ P).T
+        return (m + K @ (z - self.H @ m), P - K @ self.H @ P), jnp.linalg.slogdet(S)[1]
+
+
+TRACKER = Filter()
+
+
+def track(state, zs):
+    return jax.lax.scan(TRACKER.update, state, zs)
+
+
+def test_attributes_of_objects_have_names_also_transposed_and_inside_loops():
+    start = np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
+    zs = np.random.default_rng(2).standard_normal((9, 1)).astype(np.float32)
+    found = xla2py.emit(track, examples=[start, zs])
+    for line in ("P = F @ P @ F.T + Q", "S = H_dot_P @ H.T + 0.1", "ratio = H_dot_P / S"):
+        assert line in found.source
+    expected = jax.tree.leaves(track(start, zs))
+    for ours, theirs in zip(jax.tree.leaves(found.load().main(start, zs)), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 def test_names_begin_with_no_underscore():
     _hidden = {"w": PARAMS["layers"][0]["w"]}
     assert named_constants(lambda x: x @ _hidden["w"])[0] == {"hidden.w"}

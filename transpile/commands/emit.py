@@ -93,10 +93,10 @@ def command(
     """Turn HLO into Python source, on stdout or in files.
 
     FILE is HLO text, a serialized HloModuleProto, StableHLO, or a serialized jax.export; a folder of such files, as
-    --xla_dump_to writes it; `-` for stdin; or a JAX function with the types of its arguments,
-    'module:function(f32[4,8], int32[])', or trees of them, '({"w": f32[4,8]}, [s32[]])'. A 64-bit type, f64[4],
-    switches on JAX_ENABLE_X64. Constants of more than 64 elements are saved in an .npz file beside the Python file, and
-    those above 64 MiB as .npy files in a folder there.
+    --xla_dump_to writes it; `-` for stdin; or a JAX function or method with the types of its arguments,
+    'module:function(f32[4,8], int32[])', 'module:model.step(f32[8])', or trees of them, '({"w": f32[4,8]}, [s32[]])'. A
+    64-bit type, f64[4], switches on JAX_ENABLE_X64. Constants of more than 64 elements are saved in an .npz file beside
+    the Python file, and those above 64 MiB as .npy files in a folder there.
 
     A name in place of a size stands for any size, 'module:function(f32[B,64])'. You can also pass several FILEs of one
     program and name the sizes that differ with --sizes.

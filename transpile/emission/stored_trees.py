@@ -11,7 +11,7 @@ import numpy as np
 from ..array.node import Constant
 from ..frontends import safetensors
 from ..hlo.element_types import from_dtype
-from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, Trees, with_entry, with_replaced
+from ..hlo.ir import HloModule, Instruction, OpMetadata, Trees, with_entry, with_replaced
 from .naming.arguments import path_of
 from .trees.argument_trees import leaf_paths
 
@@ -66,12 +66,16 @@ def _with_parameters(module: HloModule, leaves: Leaves) -> HloModule:
         return module
     count = len(module.entry.parameters)
     made = {name: _parameter(own[0], name, count + k) for k, (name, own) in enumerate(leaves.items())}
-    entry = with_replaced(module.entry, {each: [made[name]] for name, own in leaves.items() for each in own})
-    instructions = tuple(dict.fromkeys((*made.values(), *entry.instructions)))  # several constants may be one leaf
-    entry = Computation(entry.name, instructions, entry.root, entry.execution_thread, entry.span)
+    here = set(module.entry.instructions)
+    replaced = {each: [made[name]] for name, own in leaves.items() for each in own if each in here}
+    found = with_replaced(module, replaced)
+    instructions = tuple(
+        dict.fromkeys((*made.values(), *found.entry.instructions))
+    )  # several constants may be one leaf
+    entry = replace(found.entry, instructions=instructions)
     stored = tuple((name, own[0].attributes["literal"]) for name, own in leaves.items())
     trees = _trees(module.trees, [*leaves]) if module.trees is not None else None
-    return replace(with_entry(module, entry), stored=stored, trees=trees)
+    return replace(with_entry(found, entry), stored=stored, trees=trees)
 
 
 def _parameter(constant: Instruction, name: str, number: int) -> Instruction:

@@ -15,7 +15,7 @@ from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
-from ..hlo.ir import HloModule, Instruction, Trees, numbered, with_entry, with_replaced
+from ..hlo.ir import HloModule, Instruction, Trees, numbered, with_replaced
 from ..hlo.literal_values import array_name, array_sha256, distinct_names
 from .trees.argument_trees import leaf_paths
 
@@ -64,7 +64,7 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
     names: dict[str, str] = {}
     for k, name in found.items():
         names.setdefault(array_sha256(arrays[name]), array_name(".".join(ways[k])))
-    bound = with_entry(module, with_replaced(module.entry, made))
+    bound = with_replaced(module, made)
     trees = _trees_of(module.trees, kept) if module.trees is not None else None
     return replace(bound, constant_names=distinct_names({**module.constant_names, **names}), trees=trees)
 

@@ -1,7 +1,8 @@
 """Programs named in Python: ``package.module:function(f32[4,8], s32[])``.
 
-The object may be a function that JAX can trace or a method, ``module:model.step(..)``, with the types of its arguments; or, without parentheses, an object
-that already is a program: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
+The object may be a function that JAX can trace, or a method, ``module:model.step(..)``, with the types of its
+arguments; or, without parentheses, an object that already is a program: a ``jax.stages.Lowered``, a
+``jax.export.Exported``, a module.
 """
 
 from __future__ import annotations

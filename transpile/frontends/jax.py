@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.attributes import SliceDimension
-from ..hlo.ir import HloModule, Instruction, StackFrame, with_entry, with_replaced
+from ..hlo.ir import HloModule, Instruction, StackFrame, with_replaced
 from ..hlo.literal_values import array_name, array_sha256, distinct_names
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
@@ -171,12 +171,12 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
         names.setdefault(array_sha256(array), name)
     digests = {i: array_sha256(x) for i, x in arrays.items()} if names else {}
     made = {
-        i: _made_of(i, arrays[i].reshape(shape), "reshape")
+        i: _in_other_shape(i, arrays[i], shape)
         for i, digest in digests.items()
         if (shape := shapes.get(digest, arrays[i].shape)) != arrays[i].shape
     }
     unnamed = {i: arrays[i].T for i, digest in digests.items() if arrays[i].ndim == 2 and digest not in names}
-    made |= {i: _made_of(i, x, "transpose", dimensions=(1, 0)) for i, x in unnamed.items() if array_sha256(x) in names}
+    made |= {i: _transpose_of(i, x) for i, x in unnamed.items() if array_sha256(x) in names}
     left = {i: x for i, x in arrays.items() if i not in made and digests.get(i) not in names and _may_be_part(x)}
     for name, leaf in _captured(jax, function, _DEEPEST) if left else ():
         parts = {i: start for i, x in left.items() if (start := _start_of(x, leaf)) is not None}
@@ -186,7 +186,7 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
             names.setdefault(array_sha256(np.asarray(leaf)), name)
             made |= {i: _cut(i, np.asarray(leaf), start) for i, start in parts.items()}
             left = {i: x for i, x in left.items() if i not in parts}
-    module = with_entry(module, with_replaced(module.entry, made)) if made else module
+    module = with_replaced(module, made) if made else module
     return replace(module, constant_names=distinct_names(names))
 
 
@@ -229,6 +229,19 @@ def _cut(constant: Instruction, whole: np.ndarray, start: tuple[int, ...]) -> li
     return [array, part, replace(constant, opcode="reshape", operands=(part,), attributes={})]
 
 
+def _in_other_shape(constant: Instruction, array: np.ndarray, shape: tuple[int, ...]) -> list[Instruction]:
+    """Return the instructions that compute a constant from the array of its elements in another shape; ``row.T`` for a
+    column.
+    """
+    whole = array.reshape(shape)
+    is_turned = array.ndim == 2 and shape == array.shape[::-1] and 1 in shape
+    return _transpose_of(constant, whole) if is_turned else _made_of(constant, whole, "reshape")
+
+
+def _transpose_of(constant: Instruction, array: np.ndarray) -> list[Instruction]:
+    return _made_of(constant, array, "transpose", dimensions=(1, 0))
+
+
 def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes: Any) -> list[Instruction]:
     """Return the instructions that compute a constant from an array in another form."""
     shape = ArrayShape(constant.array_shape.element_type, array.shape)
@@ -248,7 +261,7 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _captured(jax, value, depth - 1)
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
             words = ".".join([name.strip("_") or name, *map(_word, path)]).removesuffix(_OF_VARIABLES)
-            for way, array in _variables_of_keras(leaf) if _is_of_keras(leaf) else (("", leaf),):
+            for way, array in _arrays_of(leaf):
                 if isinstance(array, np.ndarray | jax.Array) and not isinstance(array, jax.core.Tracer):
                     yield array_name(f"{words}{way}"), array
 
@@ -264,6 +277,16 @@ def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[t
             alike = (dtype for size, dtype in wanted if size == value.size)
             types = [dtype for dtype in alike if np.can_cast(value.dtype, dtype, "same_kind")]
             yield from ((name.strip("_"), value.astype(dtype)) for dtype in types)
+
+
+def _arrays_of(leaf: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays in a leaf of a tree: itself, those of a Keras model, the attributes of any other object."""
+    if _is_of_keras(leaf):
+        yield from _variables_of_keras(leaf)
+    elif hasattr(leaf, "__array__") or callable(leaf) or isinstance(leaf, ModuleType) or _is_of_jax(leaf):
+        yield "", leaf
+    else:
+        yield from ((f".{name.strip('_')}", value) for name, value in getattr(leaf, "__dict__", {}).items())
 
 
 def _is_of_keras(value: Any) -> bool:

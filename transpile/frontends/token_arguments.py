@@ -16,13 +16,13 @@ def without_tokens(module: HloModule) -> HloModule:
     """Return the program without tokens among its arguments and results; the module itself if it takes none."""
     if not any(isinstance(parameter.shape, TokenShape) for parameter in module.entry.parameters):
         return module
-    return with_entry(module, _without_tokens(module.entry))
+    parameters = module.entry.parameters
+    kept = [parameter for parameter in parameters if not isinstance(parameter.shape, TokenShape)]
+    found = with_replaced(module, {parameter: [_parameter(parameter, kept)] for parameter in parameters})
+    return with_entry(found, _without_token_results(found.entry))
 
 
-def _without_tokens(old: Computation) -> Computation:
-    kept = [parameter for parameter in old.parameters if not isinstance(parameter.shape, TokenShape)]
-    made = {parameter: [_parameter(parameter, kept)] for parameter in old.parameters}
-    entry = with_replaced(old, made)
+def _without_token_results(entry: Computation) -> Computation:
     instructions, root = list(entry.instructions), entry.root
     if isinstance(root.shape, TupleShape):
         results = _results(root, instructions)

@@ -300,19 +300,35 @@ def with_entry(module: HloModule, entry: Computation) -> HloModule:
     return replace(module, computations=computations, entry=entry, header=header)
 
 
-def with_replaced(entry: Computation, made: Mapping[Instruction, Sequence[Instruction]]) -> Computation:
-    """Return the entry with several instructions in place of one; the last of them has its value."""
+def with_replaced(module: HloModule, made: Mapping[Instruction, Sequence[Instruction]]) -> HloModule:
+    """Return the module with several instructions in place of one, of which the last has its value. Its parameters may
+    differ.
+    """
+    computations: dict[Computation, Computation] = {}
+    for old in callees_first(*module.computations):
+        is_same = made.keys().isdisjoint(old.instructions) and all(
+            computations[each] is each for each in called_in(old)
+        )
+        computations[old] = old if is_same else _with_replaced(old, made, computations)
+    found = replace(module, computations=tuple(computations.values()), entry=computations[module.entry])
+    return with_entry(found, found.entry)
+
+
+def _with_replaced(
+    computation: Computation,
+    made: Mapping[Instruction, Sequence[Instruction]],
+    computations: Mapping[Computation, Computation],
+) -> Computation:
     new: dict[Instruction, Instruction] = {}
     instructions: list[Instruction] = []
-    for old in entry.instructions:
+    for old in computation.instructions:
         if old in made:
             written = [*made[old]]
         else:
-            attributes = {name: with_instructions(value, new) for name, value in old.attributes.items()}
-            written = [replace(old, operands=tuple(new[each] for each in old.operands), attributes=attributes)]
+            written = [naming(replace(old, operands=tuple(new[each] for each in old.operands)), new, computations)]
         instructions += written
         new[old] = written[-1]
-    return Computation(entry.name, tuple(instructions), new[entry.root], entry.execution_thread, entry.span)
+    return replace(computation, instructions=tuple(instructions), root=new[computation.root])
 
 
 def numbered(parameter: Instruction, number: int) -> Instruction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Mapping
 from itertools import chain, count
 from textwrap import wrap
@@ -35,16 +36,17 @@ _INDENT = 4
 
 def constant_word(origin: str, among: Collection[str]) -> str:
     """Return the name of a constant by its origin: ``dense_0_kernel`` for ``params.dense_0.kernel``. Of a long path,
-    only the end is the name, as much as tells it from the others ``among`` which it is.
+    and of ``kalman.F``, only the end is the name, as much as tells it from the others ``among`` which it is.
     """
     words = origin.split(".")
+    others = [other.split(".") for other in among if other != origin]
     while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
-    if len("_".join(words)) > _LONGEST_WORD:
-        others = [other.split(".") for other in among if other != origin]
+    if len("_".join(words)) > _LONGEST_WORD or (len(words) == 2 and re.fullmatch("[A-Z]", words[1])):
         ends = (words[k:] for k in range(len(words) - 1, -1, -1) if not words[k].isdigit())
         words = next((end for end in ends if not any(other[-len(end) :] == end for other in others)), words)
-    return identifier("_".join(words).lower())
+    word = "_".join(words)
+    return identifier(word if len(word) == 1 else word.lower())
 
 
 class ModuleConstants:
