@@ -170,11 +170,8 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     for name, array in _globals(module, wanted) if wanted else ():
         names.setdefault(array_sha256(array), name)
     digests = {i: array_sha256(x) for i, x in arrays.items()} if names else {}
-    made = {
-        i: _in_other_shape(i, arrays[i], shape)
-        for i, digest in digests.items()
-        if (shape := shapes.get(digest, arrays[i].shape)) != arrays[i].shape
-    }
+    named = {i: shapes[digest] for i, digest in digests.items() if digest in shapes}
+    made = {i: _in_other_shape(i, arrays[i], shape) for i, shape in named.items() if shape != arrays[i].shape}
     unnamed = {i: arrays[i].T for i, digest in digests.items() if arrays[i].ndim == 2 and digest not in names}
     made |= {i: _transpose_of(i, x) for i, x in unnamed.items() if array_sha256(x) in names}
     left = {i: x for i, x in arrays.items() if i not in made and digests.get(i) not in names and _may_be_part(x)}
