@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Container, Mapping
 from itertools import chain, count
 from textwrap import wrap
@@ -42,7 +41,8 @@ def constant_word(origin: str, among: Collection[str]) -> str:
     others = [other.split(".") for other in among if other != origin]
     while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
-    if len("_".join(words)) > _LONGEST_WORD or (len(words) == 2 and re.fullmatch("[A-Z]", words[1])):
+    is_letter = len(words) == 2 and len(words[1]) == 1 and words[1].isupper()
+    if len("_".join(words)) > _LONGEST_WORD or is_letter:
         ends = (words[k:] for k in range(len(words) - 1, -1, -1) if not words[k].isdigit())
         words = next((end for end in ends if not any(other[-len(end) :] == end for other in others)), words)
     word = "_".join(words)
