@@ -1,4 +1,6 @@
-"""Updates under a condition, and in branches: where the array is, if nobody reads its old value."""
+"""What is computed under a condition, and in branches. Arrays are changed where they are, if nobody reads their old
+values.
+"""
 
 import re
 
@@ -231,6 +233,95 @@ def test_old_values_that_are_read(function):
     text = hlo(function, X, OK, PLACES)
     assert ".copy()" in re.split("for .*:", main(text), maxsplit=1)[1] or "where" in main(text)
     assert_agrees(text, X, OK, PLACES, without=NEW, budget=EXACT)
+
+
+# -- all that a loop carries, under one test
+
+
+@looped
+def stopped(i, x, ok, places):
+    return jnp.where(ok[i], x, jnp.sqrt(x) + x[::-1])
+
+
+@looped
+def nothing_to_copy(i, x, ok, places):
+    y = jnp.sin(x)
+    return jnp.where(y[0] > y[i], y, x)
+
+
+def accepted(x, ok, places):
+    def step(state, i):
+        x, total = state
+        new = x + i
+        return (jnp.where(ok[i], new, x), jnp.where(ok[i], new.sum(), total)), new
+
+    return lax.scan(step, (x, x.sum()), jnp.arange(8))
+
+
+def exchanged_states(x, ok, places):
+    def step(i, state):
+        x, y = state
+        return jnp.where(ok[i], y + 1, x), jnp.where(ok[i], x * 2, y)
+
+    return lax.fori_loop(0, 8, step, (x, x[::-1]))
+
+
+def views_and_updates(x, ok, places):
+    def step(i, state):
+        x, y = state
+        return jnp.where(ok[i], x[::-1], x).at[0].set(i), jnp.where(ok[i], y.at[i].set(x[0]), y)
+
+    return lax.fori_loop(0, 8, step, (x, x * 2))
+
+
+ONE_TEST = [stopped, nothing_to_copy, accepted, exchanged_states, views_and_updates]
+
+
+@pytest.mark.parametrize("function", ONE_TEST, ids=lambda f: f.__name__)
+def test_states_that_are_kept_or_computed(function):
+    text = hlo(function, X, OK, PLACES)
+    assert main(text).count("if ") == 1 and "where" not in main(text)
+    for x in (X, X[::-1].copy(), np.zeros(8, np.float32)):
+        assert_agrees(text, x, OK, PLACES, without=NEW)
+
+
+@looped
+def of_a_view_that_is_read(i, x, ok, places):
+    y = x[::-1]
+    return jnp.where(ok[i], y, x) + y
+
+
+@looped
+def of_two_computed(i, x, ok, places):
+    return jnp.where(ok[i], jnp.sin(x), jnp.cos(x))
+
+
+@looped
+def at_each_element(i, x, ok, places):
+    return jnp.where(x > 0, jnp.sqrt(x), x)
+
+
+@pytest.mark.parametrize(
+    "function", [of_a_view_that_is_read, of_two_computed, at_each_element], ids=lambda f: f.__name__
+)
+def test_choices_that_stay(function):
+    text = hlo(function, X, OK, PLACES)
+    assert "if " not in main(text) and "where" in main(text)
+    assert_agrees(text, X, OK, PLACES, without=NEW)
+
+
+def test_a_choice_that_needs_another_has_its_own_test():
+    def both(x, ok, places):
+        def step(i, state):
+            x, y = state
+            x = jnp.where(ok[i], jnp.sqrt(x), x)
+            return x, jnp.where(ok[i], y + x.cumsum(), y)
+
+        return lax.fori_loop(0, 8, step, (x, x * 2))
+
+    text = hlo(both, X, OK, PLACES)
+    assert main(text).count("if ok[i]:") == 2
+    assert_agrees(text, X, OK, PLACES, without=NEW)
 
 
 def test_rows_but_one():
