@@ -101,3 +101,23 @@ def test_a_number_wraps_where_it_is_stored_in_narrow_integers(style):
     values, totals = emit(STORED, style=style).load().main(x, np.zeros(2, np.int8), np.zeros(2, np.int32))
     np.testing.assert_array_equal(values, np.array([44, 127], np.int8))
     np.testing.assert_array_equal(totals, x.sum(axis=1, dtype=np.int32))
+
+
+PLACES = """
+cond { s = (u16[], f32[6]) parameter(0)  i = u16[] get-tuple-element(s), index=0  n = u16[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=NE }
+body { s = (u16[], f32[6]) parameter(0)  i = u16[] get-tuple-element(s), index=0  k = u16[] constant(1)
+  j = u16[] add(i, k)  x = f32[6] get-tuple-element(s), index=1  p = s32[] convert(i)  back = s32[] constant(BACK)
+  q = s32[] add(p, back)  c = f32[] convert(q)  cs = f32[6] broadcast(c), dimensions={}  y = f32[6] subtract(x, cs)
+  ROOT t = (u16[], f32[6]) tuple(j, y) }
+ENTRY e { x = f32[6] parameter(0)  start = u16[] constant(1)  t = (u16[], f32[6]) tuple(start, x)
+  ROOT w = (u16[], f32[6]) while(t), condition=cond, body=body }
+"""
+
+
+@pytest.mark.parametrize("back, counted", [(-2, "range(1, 4)"), (-1, "range(3)")])
+def test_a_counter_without_sign_counts_from_no_negative_number(back, counted):
+    emitted = emit(PLACES.replace("BACK", str(back)), debug=True)
+    assert f"in {counted}" in emitted.source
+    i, x = emitted.load().main(np.zeros(6, np.float32))
+    assert i == 4 and (x == -(6 + 3 * back)).all()

@@ -323,3 +323,20 @@ def test_values_are_not_called_as_the_types_that_kernels_use():
 
     text = xla2py.emit(xla2py.from_jax(pair, np.ones((30, 30), np.float32)), "dask", style="fast", debug=True).source
     assert "import f4, njit" in text
+
+
+def test_blocks_of_reshaped_arrays_are_read_along_axes_that_are_cut():
+    """NumPy infers the length of such an axis, which the verifier of kernels cannot know."""
+    shape = "[2,2,2,2,1,5]"
+    text = (
+        "ENTRY e { x = f32[2,4,3,2,5] parameter(0)  k = f32[4,2,1,3,1] parameter(1)  c = f32[2,4,2,1,5] "
+        "convolution(x, k), window={size=1x3x1 stride=2x2x1 pad=0_0x0_1x0_0 rhs_dilate=2x1x2}, "
+        f"dim_labels=bf012_oi012->bf012, feature_group_count=2  y = f32{shape} reshape(c)  "
+        f"f = pred{shape} is-finite(y)  zero = f32[] constant(0)  zeros = f32{shape} broadcast(zero), dimensions={{}}  "
+        f"one = f32[] constant(1)  ones = f32{shape} broadcast(one), dimensions={{}}  "
+        f"ROOT r = f32{shape} select(f, ones, zeros) }}"
+    )
+    x = np.where(np.arange(240) % 7, 1, np.inf).astype(np.float32).reshape(2, 4, 3, 2, 5)
+    k = np.ones((4, 2, 1, 3, 1), np.float32)
+    made = xla2py.emit(text, "dask", style="fused", chunks="3", debug=True).load(keep_compiled=False).main(x, k)
+    np.testing.assert_array_equal(made.compute(scheduler="sync"), xla2py.emit(text).load().main(x, k))

@@ -305,3 +305,12 @@ def test_counters_beside_what_is_folded_are_numbers_of_the_library():
     module = xla2py.emit(xla2py.from_jax(function, x), debug=True)
     assert "x + (np.int32(29) + i).astype(np.float32)" in module.source
     np.testing.assert_array_equal(module.load().main(x), jax.jit(function)(x))
+
+
+def test_places_that_an_iteration_reads_and_writes_stay_counts():
+    """Reads get places of their own where these are counted; ``i + 6`` is a Python int in both."""
+
+    def moved(x):
+        return lax.scan(lambda c, i: (c.at[i + 6].set(c[2]).at[2].set(c[i + 6]), c[0]), x, jnp.arange(6))
+
+    as_in_xla(jax.vmap(moved), np.stack([X[:6], Y[:6]]))

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function
-from ...array.rewriting import rewrite, with_operands
+from ...array.rewriting import copied, rewrite, with_operands
 from ...kernels.intervals import conjuncts
 
 
@@ -47,6 +47,4 @@ def _compares_positions(mask: Node) -> bool:
 
 def _copied(graph: Graph, node: Node) -> Node:
     operands = tuple(_copied(graph, x) if x.opcode in ("and", "compare") else x for x in node.operands)
-    return graph.typed(
-        node.opcode, operands, node.shape, node.element_type, interval=node.interval, pinned=True, **node.parameters
-    )
+    return copied(graph, node, operands, node.interval, node.parameters, pinned=True)

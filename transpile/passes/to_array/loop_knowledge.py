@@ -222,6 +222,9 @@ class Knowledge:
         (coefficient, constant) = min(users)
         if abs(coefficient) != 1 or (coefficient, constant) == (1, 0):
             return False
+        low, high = sorted(coefficient * end + constant for end in self.interval)
+        if not fits((low, high), loop.counter.type):
+            return False
         self.turned = True
         count = self.trip_count
         self.start = coefficient * self.start + constant
