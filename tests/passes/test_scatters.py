@@ -42,6 +42,14 @@ test_updates_of_jax = cases(
     (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
 )
 
+test_what_fits_nowhere_is_left_out = cases("scatters", X, ROWS, WILD, budget=EXACT, also=[optimised])(
+    (lambda x, y, i: x.at[7].set(y[0]), lacks("scatter")),
+    (lambda x, y, i: x.at[-6, 2].add(1), lacks("scatter")),
+    (lambda x, y, i: x.at[i % 3 + 5].add(y), lacks("scatter")),
+    (lambda x, y, i: x.at[i % 3 + 4].set(y[:1]), "scatter_at(x, "),
+    (lambda x, y, i: x.at[jnp.clip(i, -9, -5)].max(y), "scatter_at(x, "),
+)
+
 
 @pytest.mark.parametrize(
     "function",

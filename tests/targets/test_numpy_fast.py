@@ -480,3 +480,14 @@ def test_a_kernel_is_given_the_sum_whose_shape_it_reads():
 
     x = np.linspace(0.5, 2, 25, dtype=np.float32).reshape(5, 5)
     as_in_xla(products, x, x[::-1].copy())
+
+
+@pytest.mark.parametrize("parts, is_chosen", [("x, x", False), ("x, y", True)])
+def test_a_stack_of_one_array_is_that_array(parts, is_chosen):
+    text = (
+        "ENTRY e { x = f32[1,4] parameter(0)  y = f32[1,4] parameter(1)  "
+        f"z = f32[2,4] concatenate({parts}), dimensions={{0}}  ROOT r = f32[2,4] negate(z) }}"
+    )
+    module = emitted(text)
+    assert differences(text, [np.float32([[1, 2, 3, 4]]), np.float32([[5, 6, 7, 8]])], module) == []
+    assert ("if i == 0 else" in module.source) == is_chosen

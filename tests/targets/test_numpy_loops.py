@@ -314,3 +314,16 @@ def test_places_that_an_iteration_reads_and_writes_stay_counts():
         return lax.scan(lambda c, i: (c.at[i + 6].set(c[2]).at[2].set(c[i + 6]), c[0]), x, jnp.arange(6))
 
     as_in_xla(jax.vmap(moved), np.stack([X[:6], Y[:6]]))
+
+
+@pytest.mark.parametrize("shape, element", [((3,), "weights[j]"), ((2, 1), "weights[i, 0]"), ((2, 3), "weights[i, j]")])
+def test_what_is_added_to_rows_is_computed_along_its_own_axes(shape, element):
+    def added(x, weights):
+        def step(k, carry):
+            x, weights = carry
+            return x.at[jnp.argsort(jnp.sin(x[:, 0]))[:2]].add(weights * 2.5), weights + 1
+
+        return lax.fori_loop(0, 4, step, (x, weights))
+
+    weights = Y[: np.prod(shape)].reshape(shape)
+    assert f"{element} * f4(2.5)" in as_in_xla(added, X.reshape(4, 3), weights).source

@@ -153,7 +153,7 @@ def _read_problems(kernel: Kernel, node: Node) -> Iterator[str]:
     if array not in kernel.whole:
         yield f"{array!r} is read elsewhere, and given by element"
     runs_everywhere = node.region is kernel.function.graph.root or node.region.kind == "loop"
-    if runs_everywhere and -1 not in array.shape:  # the length of a reshaped block is known only at run time
+    if runs_everywhere and -1 not in array.shape:  # -1: a length that is known only at run time
         yield from _place_problems(node.parameters["at"], kernel.loop, prod(array.shape))
 
 

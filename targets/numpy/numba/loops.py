@@ -361,7 +361,7 @@ class ScatterWriter:
         self.writer.names.taken |= own
         self._open(counters[: len(batch)], batch)
         of_value = [last for last in computed if [*last.arrays] == [value]]
-        self._compute([last for last in computed if last not in of_value], counters)
+        self._compute([last for last in computed if last not in of_value], counters[: len(batch)])
         at = [self._element(text, index, counters[: len(batch)]) for text, index in zip(places, indices, strict=True)]
         if tests := list(self._tests(at, node)):
             self._begin(self.statement("begin_if", tests))
@@ -384,7 +384,8 @@ class ScatterWriter:
             element.known, element.indent = rounds.known, writer.indent
             parts = writer.items.get(last.kernel, {}) if last.kernel.results else {0: last.kernel}
             order = [parts[number] for number in range(len(kernel.outputs))]
-            values = element.values_at(counters, last.inputs, [last.arrays[part] for part in order])
+            own = _along(kernel.loop, counters)
+            values = element.values_at(own, last.inputs, [last.arrays[part] for part in order])
             writer.lines += element.lines
             self.values.update(zip(order, values, strict=True))
 
@@ -411,9 +412,7 @@ class ScatterWriter:
         """Return an element of an array that is broadcast to the axes of these counters."""
         if node in self.values:
             return self.values[node]
-        own = counters[len(counters) - node.ndim :]
-        items = ["0" if size == 1 else counter for counter, size in zip(own, node.shape, strict=True)]
-        return self.expression("item", text, items)
+        return self.expression("item", text, _along(node.shape, counters))
 
     @staticmethod
     def _tests(texts: Sequence[str], node: Node) -> Iterator[tuple[str, int | None, int]]:
@@ -423,3 +422,9 @@ class ScatterWriter:
             least, limit = exceeded(index, size, from_end=from_end)
             if (least, limit) != (None, None):
                 yield text, least, size
+
+
+def _along(shape: Sequence[int], counters: Sequence[str]) -> list[str]:
+    """Return the counters of the axes of an array that is broadcast to those of all counters."""
+    own = counters[len(counters) - len(shape) :]
+    return ["0" if size == 1 else counter for counter, size in zip(own, shape, strict=True)]

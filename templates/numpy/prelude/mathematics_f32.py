@@ -298,8 +298,7 @@ ERFC_F64 = (
 @elementary
 def upper_tail(x: float) -> float:
     """Return erfc(x) to 28 bits, 0 from 10.2 on."""
-    size = abs(x)
-    size = 10.2 if size > 10.2 else size
+    size = min(abs(x), 10.2)
     inverse = 1.0 / ((size + 3.0) * (1.0 + 2.0 * size))
     t = (size - 3.0) * (1.0 + 2.0 * size) * inverse
     power = power_of_two(size * size * -1.4426950408889634)

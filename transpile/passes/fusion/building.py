@@ -194,9 +194,11 @@ class KernelBuilder:
 
     def _joined(self, node: Node, made: dict[Node, Node]) -> Node:
         """One of several operands, selected by the position of the element."""
-        graph = self.graph
+        graph, reads = self.graph, [*self._reads(node)]
+        if len({*reads}) == 1 and reads[0][0] not in made:  # one array, several times
+            return graph.valued(self._read(*reads[0]), node, self.caller)
         branches: list[Branch] = []
-        for number, (source, at) in enumerate(self._reads(node)):
+        for number, (source, at) in enumerate(reads):
             body = self._body((node, number))
             with graph.inside(body):
                 branches.append(Branch(body, [made[source] if source in made else self._read(source, at)]))

@@ -17,6 +17,7 @@ from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
+from .growth import limits
 from .indexing import fits, indexed, is_start, untyped, updated
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import element_points, known, start_points
@@ -87,7 +88,7 @@ class _Scatter:
 
     def lowered(self, combine: Ufunc | None) -> Value | None:
         """Return the scatter as indexing, or None."""
-        if 0 in self.updates.shape:
+        if 0 in self.updates.shape or self._misses():
             return self.operand
         if all(self.updates.shape[d] == 1 for d in self.batch):
             one = self._one_window(combine)
@@ -95,6 +96,11 @@ class _Scatter:
                 return one
         elements = self._elements()
         return elements._strided(combine) or elements._rows(combine) or elements._rows_of_part(combine)
+
+    def _misses(self) -> bool:
+        """Return whether no window fits in the operand, wherever the indices are in their intervals."""
+        places = ((limits(point.node), self.operand.shape[d] - self.window[d]) for d, point in self.points.items())
+        return any(found is not None and (found[1] < 0 or found[0] > last) for found, last in places)
 
     def _one_window(self, combine: Ufunc | None) -> Value | None:
         """Return ``x[1:3, i] = y`` for a single window that is proved to fit, or None."""
