@@ -165,6 +165,7 @@ test_variance_of_one_and_of_complex_numbers = cases("variances")(
 test_softplus = cases("softplus", *PAIRS)(
     (lambda x, y: jax.nn.softplus(x), "return np.logaddexp(x, 0)"),
     (lambda x, y: jnp.logaddexp(x, y), "return np.logaddexp(x, y)"),
+    (lambda x, y: jnp.logaddexp(0.0, x), "return np.logaddexp(x, 0)"),
     (lambda x, y: jax.nn.log_sigmoid(x), "return -np.logaddexp(-x, 0)"),
     (lambda x, y: jnp.maximum(x, y) + jnp.log1p(jnp.exp(-jnp.abs(x - y))), lacks("logaddexp")),  # without the guard
 )

@@ -48,6 +48,19 @@ RAISED = [
     ("crosses", lambda x, y: jnp.cross(x, y), (A, B), "return np.cross(x, y)"),
     ("crosses", lambda x, y: jnp.cross(x, y), (A[0], B[0]), "return np.cross(x, y)"),
     ("crosses", lambda x, y: jnp.cross(x, y), (np.stack([A, B]), np.stack([B, B])), "return np.cross(x, y)"),
+    ("crosses", lambda x, y: jnp.cross(x, y), (A, B[0]), "return np.cross(x, y)"),
+    (
+        "crosses",
+        lambda q, x: jax.vmap(jax.vmap(lambda q, x: jnp.cross(q[1:], x), (None, 0)), (0, None))(q, x),
+        (rng.normal(size=(2, 4)).astype(np.float32), B),
+        "return np.cross(q[:, None, 1:], x)",
+    ),
+    (
+        "crosses",
+        lambda x, y: jax.vmap(jnp.cross, out_axes=1)(x, jnp.stack([y, -y, y * 2], axis=1)),
+        (A, B[:, 0]),
+        "return np.cross(x, np.stack([y, -y, y * 2], axis=1)).T",
+    ),
 ]
 
 
@@ -101,7 +114,8 @@ test_something_else = pytest.mark.texts_of(
         (lambda x, y: jnp.stack([x[:, 1] * y[:, 2] - x[:, 2] * y[:, 1]] * 3, -1), (A, B), "np.cross"),
         (lambda x, y: jnp.cross(x, y, axis=0), (A.T, B.T), "np.cross"),
         (lambda x, y: jnp.cross(x, y) + jnp.cross(x[::-1], y), (A[:, :2], B[:, :2]), "np.cross"),
-        (lambda x, y: jnp.cross(x, y), (A, B[0]), "np.cross"),
+        (lambda x, y: jnp.stack(list(jnp.cross(x, y).T)[::-1], -1), (A, B), "np.cross"),
+        (lambda x, y: jnp.cross(jnp.stack([x, x, y]), jnp.stack([y, -x, x])), (A[0, 0], B[0, 0]), "np.cross"),
     )
 )
 

@@ -64,6 +64,42 @@ def test_others_stay(function):
     assert_agrees(text, *flat(RATE), without="repeats")
 
 
+LAYERS = [rng.normal(size=shape).astype(np.float32) for shape in [(3, 4), (4,), (4, 1), (1,)]]
+
+
+def trained(weights, means, x, rate):
+    """The gradient of the last layer is a row, and of its bias a number."""
+
+    def loss(weights):
+        first, bias, last, shift = weights
+        return ((jnp.sin(x @ first + bias) @ last + shift)[:, 0] ** 2).sum()
+
+    gradient = jax.grad(loss)(weights)
+    means = [0.9 * mean + 0.1 * jnp.tanh(d * rate) * d for mean, d in zip(means, gradient, strict=True)]
+    return [w - rate * m / (jnp.sqrt(m * m) + 1e-3) for w, m in zip(weights, means, strict=True)], means
+
+
+def test_unit_axes_that_were_left_out():
+    text = hlo(trained, LAYERS, LAYERS, WEIGHTS[1].T, RATE)
+    body = main(text)
+    assert body.count(" = update(") == 4
+    assert all(part in body for part in ("np.array([", ")[:, None], ", "x.T @ "))
+    assert_agrees(text, *LAYERS, *LAYERS, WEIGHTS[1].T, RATE, without="repeats")
+
+
+def test_unit_axes_stay_out_of_what_else_is_read():
+    """The rows that are returned, and too few copies."""
+
+    def told(weights, means, x, rate):
+        new, means = trained(weights, means, x, rate)
+        return new, means, jnp.tanh(means[2][:, 0] * rate)
+
+    text = hlo(told, LAYERS, LAYERS, WEIGHTS[1].T, RATE)
+    assert_agrees(text, *LAYERS, *LAYERS, WEIGHTS[1].T, RATE, without="repeats")
+    text = hlo(lambda w, m, x, rate: trained(w, m, x, rate)[0][2:], LAYERS, LAYERS, WEIGHTS[1].T, RATE)
+    assert main(text) == main(text, disable_passes=["repeats"])
+
+
 def normalised(weights, means, rate):
     found = []
     for weight, mean in zip(weights, means, strict=True):

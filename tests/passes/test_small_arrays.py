@@ -46,6 +46,26 @@ test_one_change_of_many_elements_stays_one = cases("small_arrays", A, B)(
 )
 
 
+WAVE = (
+    "wave { x = f32[] parameter(0)\n s = f32[] sine(x)\n e = f32[] exponential(s)\n t = f32[] tanh(e)\n"
+    " p = f32[] multiply(t, x)\n q = f32[] add(p, s)\n ROOT r = f32[1,1] reshape(q) }\n"
+)
+CALLED = of_numbers(
+    *(f"{name}1 = f32[1,1] call({name}), to_apply=wave" for name in "ab"),
+    "top = f32[1,2] concatenate(a1, b1), dimensions={1}",
+    "bottom = f32[1,2] concatenate(b1, a1), dimensions={1}",
+    "p0 = f32[2,2] pad(top, zero), padding=0_1x0_0",
+    "p1 = f32[2,2] pad(bottom, zero), padding=1_0x0_0",
+    "r = f32[2,2] add(p0, p1)",
+).replace("ENTRY", WAVE + "ENTRY")
+
+
+def test_results_of_calls_are_elements():
+    text = main(CALLED)
+    assert "np.array([[wave_out, wave_out_2], [wave_out_2, wave_out]])" in text and "pad" not in text
+    assert_agrees(CALLED, A, B, without="small_arrays")
+
+
 ADD = "add { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y) }\n"
 SCATTER = (
     "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "

@@ -116,6 +116,20 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
     return filled(graph, node.operands[0], part.shape) if is_of_one_number(node) and part.ndim else part
 
 
+def only_element(graph: Graph, node: Node) -> Node | None:
+    """Return the only element of an array of unit axes, if it is available as a scalar."""
+    if not node.ndim or set(node.shape) != {1}:
+        return None
+    if node.opcode == "expand" or node.operation.is_filled:
+        return node.operands[0] if not node.operands[0].ndim else None
+    if node.opcode == "call":
+        return getitem(graph, node, (0,) * node.ndim)
+    if node.opcode == "getitem" and len(node.operands) == 1:
+        number = getitem(graph, node, (0,) * node.ndim)
+        return None if number.operands[0] is node else number
+    return None
+
+
 def read_index(index: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index of a read for the index of a write: updates have one more operand before the indices."""
     return tuple(Slot(item.index - 1) if isinstance(item, Slot) else item for item in index)
@@ -159,7 +173,7 @@ def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) 
         size = 1 if item is NEW else shape[axis]
         axis += item is not NEW
         if isinstance(item, int):
-            composed.append(_taken(range(item, item + 1), size) if waiting and waiting[0] is NEW else item)
+            composed.append(taken_positions(range(item, item + 1), size) if waiting and waiting[0] is NEW else item)
             if waiting and waiting[0] is NEW:
                 waiting.pop(0)
             continue
@@ -177,11 +191,11 @@ def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) 
             taken = taken[part : part + 1] if isinstance(part, int) else taken[slice(*part)]
             if taken.step < 0:
                 return None
-            composed.append(taken.start if isinstance(part, int) else _taken(taken, size))
+            composed.append(taken.start if isinstance(part, int) else taken_positions(taken, size))
     return composed + waiting
 
 
-def _taken(positions: range, size: int) -> Any:
+def taken_positions(positions: range, size: int) -> Any:
     """Return the index item that selects these positions of an axis."""
     if positions == range(size):
         return FULL

@@ -92,7 +92,8 @@ class LeafMaps:
     def _word(self, tree: Any, made: LeafMap) -> str:
         """Return the name of a tree that has values for the leaves of another."""
         (like, *_) = [*filter(None, _words(made.trees)), "leaves"]
-        origins = (self.writer.graph.results.get(node, ()) for _, node in leaves_of(tree))
+        leaves = (node.operands[0] if node.opcode == "expand" else node for _, node in leaves_of(tree))
+        origins = (self.writer.graph.results.get(node, ()) for node in leaves)
         return GRADIENT + like if all(any(map(is_gradient, each)) for each in origins) else f"{like}_values"
 
     def tree_of(self, given: Sequence[Node]) -> str:

@@ -95,18 +95,16 @@ def _group(product: Node, users: Users) -> set[Node]:
     waiting = [product]
     while waiting:
         for user in users.get(waiting.pop(), ()):
-            if user is None or user in group or user.opcode == "transpose":
-                if user is None:
-                    return set()
+            if user is None:
+                return set()
+            if user in group or user.opcode == "transpose" or _is_of_all(user):
                 continue
-            if _is_of_all(user):
-                continue
-            others = [operand for operand in user.operands if operand not in group and operand.ndim]
-            if not user.operation.is_elementwise or others or user.region is not product.region:
+            if not user.operation.is_elementwise or user.region is not product.region:
                 return set()
             group.add(user)
             waiting.append(user)
-    return group
+    needed = {operand for node in group - {product} for operand in node.operands if operand.ndim}
+    return group if needed <= group else set()
 
 
 def _is_of_all(user: Node) -> bool:

@@ -21,6 +21,7 @@ from ...array.traversal import dependencies, topological
 from ...hlo.element_types import PRED
 from ...walks import reached
 from .copies import Rows, connected
+from .leaf_shapes import widen
 from .replacing import Alike, cyclic_outline, label_of, outline, readers_in
 
 _LEAST_COPIES = 3
@@ -40,6 +41,8 @@ def repeats(program: Program, *, of_one_shape: bool = False) -> None:
 def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
     """The components that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
+    if not of_one_shape and widen(function.graph, live, _connected(function, order), _LEAST_COPIES):
+        order = topological(roots(function))
     alike: dict[Hashable, list[list[Node]]] = {}
     parts = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
     lengths = Counter(map(len, parts))

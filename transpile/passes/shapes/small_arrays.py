@@ -18,7 +18,7 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
-from ...array.value import getitem
+from ...array.value import getitem, only_element
 
 _DEEPEST = 4  # nested arrays
 _MOST_AROUND = 8  # elements of a row with one that is not a number
@@ -82,9 +82,8 @@ def _elements(graph: Graph, node: Node, depth: int) -> list[Node] | None:
         return [graph.literal(value, node.type) for value in node.parameters["constant"].array.flat]
     if node.operation.is_filled and node.operands[0].is_literal:
         return [node.operands[0]] * prod(node.shape)
-    if node.opcode == "getitem" and prod(node.shape) == 1 and len(node.operands) == 1:
-        number = getitem(graph, node, (0,) * node.ndim)
-        return None if number.operands[0] is node else [number]
+    if (number := only_element(graph, node)) is not None:
+        return _elements(graph, number, depth)
     if node.opcode in ("expand", "reshape"):
         return _elements(graph, node.operands[0], depth - 1)
     if node.opcode in ("stack", "concatenate") and _is_in_order(node):

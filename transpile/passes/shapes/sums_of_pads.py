@@ -23,7 +23,7 @@ from ...array.program import Function
 from ...array.rewriting import called, rewrite
 from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
-from ...array.value import FULL, NEW, getitem
+from ...array.value import FULL, NEW, only_element
 from ..rewriting.patterns import pattern
 from .joins import joins
 
@@ -144,7 +144,7 @@ def _added(graph: Graph, a: _Part, b: _Part) -> _Part | None:
 
 def _sum(graph: Graph, a: Node, b: Node) -> Node:
     """The sum of two pieces; for pieces of one element, a piece with the sum of the elements."""
-    x, y = _number(graph, a), _number(graph, b)
+    x, y = only_element(graph, a), only_element(graph, b)
     if x is None or y is None:
         return graph.add("add", (a, b))
     return graph.add("expand", (graph.add("add", (x, y)),), index=(NEW,) * a.ndim)
@@ -157,7 +157,7 @@ def _filled(graph: Graph, node: Node, parts: list[_Part]) -> list[_Part]:
     numbers: dict[tuple[int, ...], Node] = {}
     for part in parts:
         for place, piece in _places(part):
-            number = _number(graph, piece)
+            number = only_element(graph, piece)
             if number is None:
                 return parts
             numbers[place] = graph.add("add", (numbers[place], number)) if place in numbers else number
@@ -180,18 +180,6 @@ def _places(part: _Part) -> Iterator[tuple[tuple[int, ...], Node]]:
         start = tuple(at + piece.shape[k] if k == part.axis else at for k, at in enumerate(start))
 
 
-def _number(graph: Graph, piece: Node) -> Node | None:
-    """The only element of an array, if it is available as a scalar."""
-    if set(piece.shape) != {1}:
-        return None
-    if piece.opcode == "expand" or piece.operation.is_filled:
-        return piece.operands[0] if not piece.operands[0].ndim else None
-    if piece.opcode == "getitem" and len(piece.operands) == 1:
-        number = getitem(graph, piece, (0,) * piece.ndim)
-        return None if number.operands[0] is piece else number
-    return None
-
-
 def _whole(graph: Graph, node: Node, part: _Part) -> Node:
     """An array with a part and zeros around it."""
     joined = _joined(graph, part)
@@ -204,7 +192,7 @@ def _whole(graph: Graph, node: Node, part: _Part) -> Node:
 def _joined(graph: Graph, part: _Part) -> Node:
     if len(part.pieces) == 1:
         return part.pieces[0]
-    numbers = [_number(graph, piece) for piece in part.pieces]
+    numbers = [only_element(graph, piece) for piece in part.pieces]
     rows = [_row(piece, part.axis) for piece in part.pieces]
     if (known := tuple(number for number in numbers if number is not None)) and len(known) == len(numbers):
         row = graph.add("stack", known, axis=0)

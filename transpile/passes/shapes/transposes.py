@@ -13,6 +13,7 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
+from ...array.value import permute
 
 _DEEPEST = 4  # nested operations that are followed
 _SWAPPED = (1, 0)
@@ -28,9 +29,11 @@ def transposes(function: Function, supports: Support) -> None:
 
 def _without(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     """Return what a transpose gives without it: the operand if that is symmetric, or an element-wise operation on what
-    its operands are transposes of.
+    its operands are transposes of; one transpose for two.
     """
     axes, (x,) = tuple(node.parameters["axes"]), node.operands
+    if x.opcode == "transpose":
+        return permute(graph, x, axes)
     if axes == _SWAPPED and _is_symmetric(x):
         return x
     if not x.operation.is_elementwise or live.count(x) > 1 or x.stands_alone:
