@@ -17,9 +17,7 @@ _Pair = tuple[Node, Node]
 _Components = tuple[Node, Node, Node]
 
 
-def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    if len(node.operands) != 3:
-        return None
+def _product(graph: Graph, node: Node, _: Bindings) -> Node | None:
     numbers = [_NUMBER.match(part) for part in node.operands]
     if None in numbers:
         return None
@@ -27,10 +25,10 @@ def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
     components = _components(plus, minus)
     if components is None or not any(map(_parts, components)):
         return None
-    vectors = tuple(_vector(graph, each) for each in components)
-    if None in vectors:
+    x, y = (_vector(graph, each) for each in components)
+    if x is None or y is None:
         return None
-    axis, crossed = node.parameters["axis"], called(graph, "np.cross", vectors, node)
+    axis, crossed = node.parameters["axis"], called(graph, "np.cross", (x, y), node)
     return permute(graph, crossed, (*range(axis), node.ndim - 1, *range(axis, node.ndim - 1)))
 
 
@@ -63,11 +61,10 @@ def _vector(graph: Graph, components: _Components) -> Node | None:
 
 def _parts(components: _Components) -> tuple[Node, tuple[object, ...]] | None:
     """Return an array and its index, if the components are neighbours along its last axis."""
-    x = components[0].operands[0] if components[0].opcode == "getitem" else None
-    places = []
+    if not all(each.opcode == "getitem" and each.operands == components[0].operands[:1] for each in components):
+        return None
+    x, places = components[0].operands[0], []
     for each in components:
-        if each.opcode != "getitem" or each.operands != (x,):
-            return None
         index = each.parameters["index"]
         last = max((k for k, item in enumerate(index) if item is not NEW), default=0)
         before, item, after = index[:last], index[last], index[last + 1 :]
