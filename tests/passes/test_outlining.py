@@ -146,6 +146,42 @@ def test_calls_that_differ_in_a_constant_share_a_function_that_is_given_it():
     assert_computes(emitted, rows, x)
 
 
+def stirred(x, rate):
+    """A step, then some more in a loop, one of them in a branch."""
+
+    def step(x):
+        around = jnp.roll(x, 1) * rate + jnp.roll(x, -1) * (1 - rate)
+        return jnp.tanh(jnp.sin(around) / jnp.sqrt(1 + around * around) + x / (1 + jnp.exp(-around)))
+
+    def round_(k, x):
+        return jax.lax.cond(x[0] > 0, step, jnp.cos, step(x))
+
+    return jax.lax.fori_loop(0, 5, round_, step(x))
+
+
+def test_what_is_done_before_a_loop_and_in_it_is_one_function():
+    x, rate = np.linspace(-1, 1, 6, dtype=np.float32), np.float32(0.25)
+    text = hlo(stirred, x, rate)
+    emitted = xla2py.emit(text, checks=False)
+    assert len(re.findall(r"\bstep\(", emitted.source)) == 4
+    verify(outlining(xla2py.load(text), around_loops=True)[0])
+    assert_computes(emitted, stirred, x, rate)
+    fast = xla2py.emit(text, checks=False, style="fast")
+    assert "def step" not in fast.source
+    assert_computes(fast, stirred, x, rate)
+
+
+def test_little_work_stands_around_a_loop_as_in_it():
+    def counted(x):
+        def step(x):
+            return jnp.sin(x) / (1 + x * x)
+
+        return jax.lax.fori_loop(0, 5, lambda k, x: step(x), step(x))
+
+    module = xla2py.load(hlo(counted, np.ones(3, np.float32)))
+    assert outlining(module, around_loops=True)[0] is module
+
+
 def two_shapes(x, y):
     def activated(v):
         return jnp.sin(v) * jnp.cos(v) + jnp.exp(-v) / (1 + jnp.exp(v))

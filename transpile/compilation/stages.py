@@ -130,7 +130,7 @@ def _name_special_functions(draft: Draft) -> None:
 
 
 def _outline(draft: Draft) -> None:
-    draft.module, made = outlining(draft.module)
+    draft.module, made = outlining(draft.module, around_loops=_writes_slices(draft))
     draft.originals = composed(made, draft.originals)
 
 

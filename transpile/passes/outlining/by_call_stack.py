@@ -9,25 +9,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
+from ...hlo.ir import (
+    Computation,
+    HloModule,
+    Instruction,
+    OpMetadata,
+    callees_first,
+    with_called,
+    with_instructions,
+)
 from ...hlo.shapes import TupleShape
 from ...hlo.stack_frames import CallChains
 from .common_body import Readers, common_body, most_saved, saved, short
 from .copies import Outline, columns
-from .traced_calls import Activations, Constants, Numbers, activations
+from .traced_calls import Activations, Constants, Copy, Numbers, activations, work
 
+_LEAST_AROUND_LOOPS = (
+    10  # operations of a function that is traced in a loop and around it, for which a call stands twice
+)
+_RUNNING = frozenset(("while", "conditional", "call"))
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
 Originals = dict[Instruction, tuple[Instruction, ...]]  # the instructions that each new one replaces
 _Found = tuple[Activations, Outline[Instruction]]
 
 
-def outlining(module: HloModule) -> tuple[HloModule, Originals]:
-    """The module with its repeated Python functions as computations that are called."""
+def outlining(module: HloModule, *, around_loops: bool = False) -> tuple[HloModule, Originals]:
+    """The module with its repeated Python functions as computations that are called; with ``around_loops``, also those
+    that were traced before a loop or branch and in it.
+    """
     if not module.stack_frames:
         return module, {}
     outlined = _Outlining(module)
-    return outlined.module(), outlined.originals
+    return outlined.module(around_loops), outlined.originals
 
 
 class _Outlining:
@@ -59,7 +73,7 @@ class _Outlining:
                     self.stands_for(same[0], same)
                     self.stand_for_called(same)
 
-    def module(self) -> HloModule:
+    def module(self, around_loops: bool) -> HloModule:
         """Rewrite all computations, callees first, so that each finds its callees already rewritten."""
         rewritten: dict[Computation, Computation] = {}
         called = _called_as_code(self.original)
@@ -70,38 +84,48 @@ class _Outlining:
             if changed is not computation:
                 rewritten[computation] = changed
             self.made.append(changed)
-        if not rewritten:
-            return self.original
         entry = rewritten.get(self.original.entry, self.original.entry)
-        return replace(self.original, computations=tuple(self.made), entry=entry)
+        if around_loops and (whole := self.outlined(entry, around_loops=True)) is not entry:
+            return replace(self.original, computations=tuple(callees_first(whole)), entry=whole)
+        return replace(self.original, computations=tuple(self.made), entry=entry) if rewritten else self.original
 
-    def outlined(self, computation: Computation) -> Computation:
+    def outlined(self, computation: Computation, *, around_loops: bool = False) -> Computation:
         """A computation in which the function that saves most is outlined, then the next, and so on; and the same for
-        the bodies of those functions.
+        the bodies of those functions. With ``around_loops``, functions that are in several of the computations that it
+        runs.
         """
         savings: dict[object, int] = {}
         while True:
-            for found, outline in self.outlines(computation, savings):
+            group = callees_first(computation, called=_run_by) if around_loops else [computation]
+            for found, outline in self.outlines(group, savings):
                 function = self.function(found, outline)
                 called: dict[str, Computation] = {"to_apply": function}
-                replaced = self.with_calls(computation, outline, found.callers, called)
-                if replaced is not None:
+                replaced = [self.with_calls(each, outline, found.callers, called) for each in group]
+                if None not in replaced:
                     break
             else:
                 return computation
             called["to_apply"] = self.outlined(function)
             self.made.append(called["to_apply"])
-            computation = replaced
+            changed: dict[Computation, Computation] = {}
+            for old, new in zip(group, replaced, strict=True):
+                if new is not None and (redirected := self.calling(new, changed)) is not old:
+                    changed[old] = redirected
+            computation = changed[computation]
 
-    def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[_Found]:
-        """Yield the worthwhile outlines in a computation, those that save most first; of equal ones the innermost
-        function.
+    def outlines(self, group: Sequence[Computation], savings: dict[object, int]) -> Iterator[_Found]:
+        """Yield the worthwhile outlines in a computation, or in several that each have some of the copies; those that
+        save most first, of equal ones the innermost function.
 
         An outline is computed only when no other is known to save more than its upper bound, which is the saving of the
         same copies when they were last computed, in ``savings``.
         """
-        around = Readers(computation)
-        found = list(activations(computation, self.chains, self.numbers))
+        around = Readers(group)
+        instructions = [instruction for computation in group for instruction in computation.instructions]
+        found = list(activations(instructions, self.chains, self.numbers))
+        least_work = _LEAST_AROUND_LOOPS if len(group) > 1 else 0
+        if len(group) > 1:
+            found = [*filter(None, (_in_several(group, copies) for copies in found))]
         keys = [copies.identity for copies in found]
         bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]
         waiting = sorted((bound, k) for k, bound in enumerate(bounds) if bound > 0)
@@ -111,7 +135,8 @@ class _Outlining:
             while waiting and (not ready or waiting[-1] > ready[-1]):
                 _, k = waiting.pop()
                 outline = common_body(around, found[k], self.constants, self.numbers)
-                savings[keys[k]] = saved(outline) if outline is not None else 0
+                is_much = outline is not None and work(row[0] for row in outline.rows) >= least_work
+                savings[keys[k]] = saved(outline) if outline is not None and is_much else 0
                 if outline is not None and savings[keys[k]] > 0:
                     known[k] = outline
                     insort(ready, (savings[keys[k]], k))
@@ -167,16 +192,19 @@ class _Outlining:
         callers: Sequence[int],
         called: dict[str, Computation],
     ) -> Computation | None:
-        """The computation with a call for each copy; None if a copy depends on its own results through other code.
+        """The computation with a call for each copy in it; None if a copy depends on its own results through other
+        code.
 
         ``called`` are the attributes that all calls share: the function in it may be replaced as long as nothing has
         read them.
         """
-        function = called["to_apply"]
+        function, inside = called["to_apply"], set(computation.instructions)
         replaced: dict[Instruction, Instruction] = {}  # an output of a copy: its replacement
         added: list[Instruction] = []
         name = function.name.replace(".", "_")
         for number, caller in enumerate(callers):
+            if outline.rows[0][number] not in inside:
+                continue
             operands = tuple(column[number] for column in outline.inputs)
             outputs = [row[number] for row in outline.outputs]
             metadata = self._called_at(caller, outputs[0])
@@ -193,6 +221,8 @@ class _Outlining:
                     added.append(item)
                     self.stands_for(item, [output])
                     replaced[output] = item
+        if not added:
+            return computation
         gone = {instruction for row in outline.rows for instruction in row}
         kept = [instruction for instruction in computation.instructions if instruction not in gone]
         ordered = _ordered([*kept, *added], replaced, {i: k for k, i in enumerate(computation.instructions)})
@@ -278,11 +308,29 @@ def _common(paths: Iterable[Sequence[str]]) -> list[str]:
     return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*paths, strict=False))]
 
 
+def _run_by(computation: Computation) -> list[Computation]:
+    """The computations that loops, branches and calls run."""
+    return [each for i in computation.instructions if i.opcode in _RUNNING for each in i.called]
+
+
+def _in_several(group: Sequence[Computation], found: Activations) -> Activations | None:
+    """The copies that are each in one computation of a group, without loops; None if all are in the same."""
+    homes = {instruction: number for number, each in enumerate(group) for instruction in each.instructions}
+    copies: list[tuple[Copy, int, int]] = []
+    for copy, caller in zip(found.copies, found.callers, strict=True):
+        places = {homes[instruction] for instruction in copy.values()}
+        if len(places) == 1 and not any(i.opcode in ("while", "conditional") for i in copy.values()):
+            copies.append((copy, caller, *places))
+    if len({place for _, _, place in copies}) < 2:
+        return None
+    return replace(found, copies=[copy for copy, _, _ in copies], callers=[caller for _, caller, _ in copies])
+
+
 def _called_as_code(module: HloModule) -> set[Computation]:
     """The entry, and the computations that loops, branches and calls run, but not scalar reducers."""
     called = {module.entry}
     for instruction in module.instructions():
-        if instruction.opcode in ("while", "conditional", "call"):
+        if instruction.opcode in _RUNNING:
             called.update(instruction.called)
     return called
 

@@ -17,20 +17,23 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Readers:
-    """The users of a computation's instructions, and the instructions' positions."""
+    """The users of the instructions of computations, and the instructions' positions."""
 
-    def __init__(self, computation: Computation) -> None:
-        self.root = computation.root
-        self.order = {instruction: k for k, instruction in enumerate(computation.instructions)}
+    def __init__(self, computations: Iterable[Computation]) -> None:
+        self.roots: set[Instruction] = set()
+        self.order: dict[Instruction, int] = {}
+        for computation in computations:
+            self.roots.add(computation.root)
+            self.order.update((each, k) for k, each in enumerate(computation.instructions, len(self.order)))
         self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}  # with the index of the operand
-        for instruction in computation.instructions:
+        for instruction in self.order:
             for k, operand in enumerate(instruction.operands):
                 self.users.setdefault(operand, []).append((instruction, k))
 
     def readers(self, instruction: Instruction) -> list[Instruction | None]:
         """The users of an instruction, with None for the caller of the computation."""
         users: list[Instruction | None] = [user for user, _ in self.users.get(instruction, ())]
-        return [*users, None] if instruction is self.root else users
+        return [*users, None] if instruction in self.roots else users
 
 
 def most_saved(found: Activations) -> int:
@@ -99,7 +102,7 @@ def _absorb(around: Readers, found: Activations, numbers: Numbers) -> None:
         copies[number][label] = instruction
 
     def is_free(instruction: Instruction) -> bool:
-        return instruction not in owner and instruction.opcode in STRUCTURE and instruction is not around.root
+        return instruction not in owner and instruction.opcode in STRUCTURE and instruction not in around.roots
 
     operands = (operand for instruction in list(owner) for operand in instruction.operands)
     waiting = _Queue(filter(is_free, operands), lambda instruction: -order[instruction])  # users before their operands

@@ -193,10 +193,10 @@ def described(value: Any) -> Any:
     return repr(value)
 
 
-def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
-    """The functions called in a computation whose instructions occur more than once, in matching copies."""
-    places = {instruction: k for k, instruction in enumerate(computation.instructions)}
-    for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
+def activations(instructions: Sequence[Instruction], chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
+    """The functions that were called where instructions stand, if theirs occur more than once, in matching copies."""
+    places = {instruction: k for k, instruction in enumerate(instructions)}
+    for (_, name, is_gradient), calls in _by_function(instructions, chains, numbers).items():
         structure = frozenset(instruction for _, given in calls.values() for instruction in given)
         known: set[frozenset[Instruction]] = set()  # copies that were yielded
         for copies in _splits([labelled for labelled, _ in calls.values()], places):
@@ -217,11 +217,13 @@ def _may_save(copy: Copy) -> bool:
     return len(copy) > 1 or "convolution" in _opcodes(copy.values())
 
 
-def _by_function(computation: Computation, chains: CallChains, numbers: Numbers) -> dict[_Traced, dict[int, _Inside]]:
+def _by_function(
+    instructions: Sequence[Instruction], chains: CallChains, numbers: Numbers
+) -> dict[_Traced, dict[int, _Inside]]:
     """The functions that were traced: for each, the instructions inside the call, by the caller's frame."""
     found: dict[_Traced, dict[int, _Inside]] = {}
     calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Inside, int]]] = {}
-    for instruction in _by_depth(computation):
+    for instruction in _by_depth(instructions):
         kind, is_gradient = numbers.kind(instruction)
         if kind is None:
             continue
@@ -262,18 +264,18 @@ def _calls(
             yield function, chain[k - 1], inner
 
 
-def _by_depth(computation: Computation) -> list[Instruction]:
+def _by_depth(instructions: Sequence[Instruction]) -> list[Instruction]:
     """The instructions ordered by the longest path from a parameter: one copy's results come before the next copy,
     whatever the order of the text.
     """
     depth: dict[Instruction, int] = {}
-    for instruction in computation.instructions:
+    for instruction in instructions:
         deepest = 0
         for operand in instruction.operands:
             if depth[operand] > deepest:
                 deepest = depth[operand]
         depth[instruction] = deepest + 1
-    return sorted(computation.instructions, key=depth.__getitem__)
+    return sorted(instructions, key=depth.__getitem__)
 
 
 _Labelled = list[tuple[Label, Instruction]]
