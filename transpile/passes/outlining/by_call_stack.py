@@ -316,14 +316,16 @@ def _run_by(computation: Computation) -> list[Computation]:
 def _in_several(group: Sequence[Computation], found: Activations) -> Activations | None:
     """The copies that are each in one computation of a group, without loops; None if all are in the same."""
     homes = {instruction: number for number, each in enumerate(group) for instruction in each.instructions}
-    copies: list[tuple[Copy, int, int]] = []
+    copies: list[Copy] = []
+    callers: list[int] = []
+    places: set[int] = set()
     for copy, caller in zip(found.copies, found.callers, strict=True):
-        places = {homes[instruction] for instruction in copy.values()}
-        if len(places) == 1 and not any(i.opcode in ("while", "conditional") for i in copy.values()):
-            copies.append((copy, caller, *places))
-    if len({place for _, _, place in copies}) < 2:
-        return None
-    return replace(found, copies=[copy for copy, _, _ in copies], callers=[caller for _, caller, _ in copies])
+        own = {homes[instruction] for instruction in copy.values()}
+        if len(own) == 1 and not any(i.opcode in ("while", "conditional") for i in copy.values()):
+            copies.append(copy)
+            callers.append(caller)
+            places |= own
+    return replace(found, copies=copies, callers=callers) if len(places) > 1 else None
 
 
 def _called_as_code(module: HloModule) -> set[Computation]:
