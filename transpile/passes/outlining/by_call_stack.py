@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -125,7 +125,8 @@ class _Outlining:
         found = list(activations(instructions, self.chains, self.numbers))
         least_work = _LEAST_AROUND_LOOPS if len(group) > 1 else 0
         if len(group) > 1:
-            found = [*filter(None, (_in_several(group, copies) for copies in found))]
+            homes = {each: number for number, computation in enumerate(group) for each in computation.instructions}
+            found = [*filter(None, (_in_several(homes, copies) for copies in found))]
         keys = [copies.identity for copies in found]
         bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]
         waiting = sorted((bound, k) for k, bound in enumerate(bounds) if bound > 0)
@@ -313,9 +314,10 @@ def _run_by(computation: Computation) -> list[Computation]:
     return [each for i in computation.instructions if i.opcode in _RUNNING for each in i.called]
 
 
-def _in_several(group: Sequence[Computation], found: Activations) -> Activations | None:
-    """The copies that are each in one computation of a group, without loops; None if all are in the same."""
-    homes = {instruction: number for number, each in enumerate(group) for instruction in each.instructions}
+def _in_several(homes: Mapping[Instruction, int], found: Activations) -> Activations | None:
+    """The copies that are each in one computation, whose number ``homes`` gives, and run no loop; None if all are in
+    the same.
+    """
     copies: list[Copy] = []
     callers: list[int] = []
     places: set[int] = set()
