@@ -166,7 +166,7 @@ test_axes_of_one_element = cases(
     "sums", ONES
 )(
     (lambda x: 1 / x.sum(axis=1), "return 1 / x[:, 0]"),  # -inf for -0
-    (lambda x: jnp.exp(x).max(axis=1, keepdims=True) * 2, "return np.exp(x) * 2"),
+    (lambda x: jnp.exp(x).max(axis=1), "return np.exp(x)[:, 0]"),
     (lambda x: 1 / x[:2].sum(axis=0), "sum("),
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
-from ...array.value import FULL, getitem
+from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, rule_pass
 
@@ -78,11 +78,15 @@ def _of_product(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _of_column(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return what is reduced along axes of one element: XLA adds no 0 to it; None for other axes."""
+    """Return what is reduced along an axis that was only added so that a function could be called, or None."""
     x, axes = found["x"], found["axes"]
-    if x.element_type is not node.element_type or any(x.shape[axis] != 1 for axis in axes):
+    if x.opcode != "prelude" or x.element_type is not node.element_type:
         return None
-    return getitem(graph, x, [0 if axis in axes else FULL for axis in range(x.ndim)])
+    added = [part.parameters["index"] for part in x.operands if part.opcode == "expand" and part.ndim == x.ndim]
+    if not any(all(index[axis] == NEW for axis in axes) for index in added if len(index) == x.ndim):
+        return None
+    is_one = all(x.shape[axis] == 1 for axis in axes)
+    return getitem(graph, x, [0 if axis in axes else FULL for axis in range(x.ndim)]) if is_one else None
 
 
 def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:

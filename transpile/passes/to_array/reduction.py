@@ -17,7 +17,7 @@ from ...hlo.shapes import TupleShape
 from .elementwise import accumulated_type, apply, converted, is_sub_byte
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import arg_reducer, canonical, simple_reducer
-from .structure import sliced
+from .structure import reshaped, sliced
 
 # The logical operations for arithmetic on booleans.
 _LOGIC = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
@@ -90,8 +90,8 @@ def reduced(
     shape = tuple(size for d, size in enumerate(array.shape) if d not in dimensions)
     array = _whole(opcode, array, dimensions)
     start = Value.repeated(initial.node, shape)
-    if not dimensions:
-        result = array
+    if all(array.shape[d] == 1 for d in dimensions):
+        result = reshaped(lowering, array, shape)  # XLA, too, adds no 0 to one element
     elif any(array.shape[d] == 0 for d in dimensions):
         return start
     else:
