@@ -528,3 +528,18 @@ def test_two_parameters_that_one_word_may_mean_have_the_names_of_what_is_given()
     tiles, place = np.float32(np.arange(16)).reshape(4, 4), np.int32([0, 1])
     source = xla2py.emit(xla2py.from_jax(program, tiles, place)).source
     assert "grid_2" not in source, source
+
+
+def test_a_number_that_the_source_computes_on_the_left_of_a_value():
+    """JAX puts it on the right."""
+
+    def points(mean, cov, kappa):
+        root = jnp.sin((len(mean) + kappa) * cov)
+        return jnp.tanh(mean @ root) + jnp.cos(root) / (1 + root * root)
+
+    def program(mean, cov):
+        return points(points(mean, cov, 1.0)[0], jnp.exp(cov), 1.0)
+
+    cov = np.float32(np.arange(9)).reshape(3, 3)
+    source = xla2py.emit(xla2py.from_jax(program, cov[0], cov)).source
+    assert "def points(mean: Array, cov: Array)" in source, source

@@ -17,7 +17,7 @@ from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
 from ...hlo.stack_frames import CallChains
 from .scopes import is_differentiated
-from .source_reads import MOST_FILES, NO_VALUES, OPERATORS, SEEN_THROUGH
+from .source_reads import COMMUTATIVE, MOST_FILES, NO_VALUES, OPERATORS, SEEN_THROUGH
 
 # For each function that makes a loop: the argument with its step, the index of the step's carried parameter, and the
 # number of counters that JAX may carry before it; the stacked outputs of a scan come after it.
@@ -241,6 +241,8 @@ class SourceFunctions:
             place = frames[k].place
             if k == len(frames) - 1:
                 sides = self.operations.get((*place, user.opcode)) or ()
+                if sides and user.opcode in COMMUTATIVE and any(map(_is_number, user.operands)):
+                    sides = (set.union(*sides),)  # JAX puts numbers last, whatever they were computed from
                 own = [ways for ways, given in zip(sides, user.operands, strict=False) if given is operand]
                 read = own[0] if len(own) == 1 else None
             else:
@@ -538,6 +540,12 @@ def _reads_row(instruction: Instruction) -> bool:
 def _is_seen_through(user: Instruction) -> bool:
     """Return whether an operation has no place in the source, or only adapts shapes."""
     return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
+
+
+def _is_number(operand: Instruction) -> bool:
+    while operand.opcode in SEEN_THROUGH:
+        (operand,) = operand.operands
+    return operand.opcode == "constant"
 
 
 def _only_choices(possible: list[set[Way]]) -> list[Way | None]:

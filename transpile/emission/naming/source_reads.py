@@ -37,7 +37,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # inserted by JAX between a value and its use
 _DERIVED = "jvp("  # in the op_name of operations from differentiation
 _BATCHED = "vmap(jvp("  # in that of all columns of a Jacobian
-_COMMUTATIVE = frozenset(("add", "multiply"))
+COMMUTATIVE = frozenset(("add", "multiply"))
 NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that do not name values
 MOST_FILES = 32  # parsed files that are cached for the next program
 _SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of an informative name, in its function and outside
@@ -82,7 +82,7 @@ class ReadNames:
         given = [tuple(_seen_through(operand)) for operand in instruction.operands]
         if read is None or len(given) != len(read):
             return
-        if instruction.opcode in _COMMUTATIVE and given[1][-1].opcode == "constant" and not _is_number(read[1]):
+        if instruction.opcode in COMMUTATIVE and given[1][-1].opcode == "constant" and not _is_number(read[1]):
             read = read[::-1]  # JAX puts numbers last
             if not _is_number(read[1]):
                 return
