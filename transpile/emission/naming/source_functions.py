@@ -240,7 +240,7 @@ class SourceFunctions:
         for k in reversed(range(len(frames))):
             place = frames[k].place
             if k == len(frames) - 1:
-                sides = self.operations.get((*place, user.opcode)) or ()
+                sides: Sequence[set[Way]] = self.operations.get((*place, user.opcode)) or ()
                 if sides and user.opcode in COMMUTATIVE and any(map(_is_number, user.operands)):
                     sides = (set.union(*sides),)  # JAX puts numbers last, whatever they were computed from
                 own = [ways for ways, given in zip(sides, user.operands, strict=False) if given is operand]
