@@ -48,7 +48,7 @@ def test_lines_of_a_loaded_module_go_with_it():
     files = [unwrap(each).__globals__["__file__"] for each in (main, other)]
     assert files[0] != files[1] and all(file in linecache.cache for file in files)
     del main
-    gc.collect()
+    gc.collect(1)
     assert files[0] not in linecache.cache
     with pytest.raises(TypeError) as raised:
         other(np.float32(1))

@@ -133,7 +133,7 @@ def assert_clean(workers) -> None:
 
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        gc.collect()  # errors hold what their frames hold
+        gc.collect(1)  # errors hold what their frames hold
         left = workers.leftovers() + [p for found in workers.client.run(peers).values() for p in found]
         if not left:
             return

@@ -27,7 +27,6 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 FEW_THREADS = "4"  # for which plans of small arrays have less than the arrays
 ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
 RUNS = 5  # at most, until one keeps to its plan: while a thread is stalled, the others compute what waits for it
-THRESHOLDS = (700, 10, 10)  # Python's own, by which users' programs collect garbage; other tests do so less often
 
 
 @dataclass(frozen=True)
@@ -134,13 +133,14 @@ def total_of(text: str, arguments: Sequence[Any], **limits: str) -> Any:
 
 def peak_of(total: Any, threads: int = THREADS) -> int:
     """The most bytes that so many threads hold at once to compute a number on Dask."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(*THRESHOLDS)
+    gc.freeze()  # what there is already is not looked through
+    gc.enable()  # as in users' programs
     tracemalloc.start()
     total.compute(num_workers=threads)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    gc.set_threshold(*thresholds)
+    gc.disable()
+    gc.unfreeze()
     return peak
 
 

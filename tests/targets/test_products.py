@@ -286,11 +286,11 @@ def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
         np.testing.assert_array_equal(copy.read(), [[0, 1, 2], [3, 4, 5]])
         assert len(list(tmp_path.iterdir())) == 2
         del block
-        gc.collect()
+        gc.collect(1)
         assert [path.name for path in tmp_path.iterdir()] == [copy.array.path.rpartition("/")[2]]
         view = copy.read()
         del copy
-        gc.collect()
+        gc.collect(1)
         assert not list(tmp_path.iterdir())
         np.testing.assert_array_equal(view[1], [3, 4, 5])
 
@@ -298,5 +298,5 @@ def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
 def test_files_are_gone_after_a_run(tmp_path):
     with dask.config.set(temporary_directory=str(tmp_path)):
         assert_alike(SUMMED["of a product"], "300", np.copy)
-        gc.collect()
+        gc.collect(1)
         assert not list(tmp_path.iterdir())
