@@ -10,6 +10,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, emitted, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.targets.running import differences, on_dask, on_numpy
 
 lax = jax.lax
 NEW = "chosen_updates"
@@ -322,6 +323,15 @@ def test_a_choice_that_needs_another_has_its_own_test():
     text = hlo(both, X, OK, PLACES)
     assert main(text).count("if ok[i]:") == 2
     assert_agrees(text, X, OK, PLACES, without=NEW)
+
+
+@pytest.mark.parametrize("function", [chosen, exchanged, stopped, accepted, with_a_count], ids=lambda f: f.__name__)
+def test_in_functions_of_blocks(function):
+    text = hlo(function, X, OK, PLACES)
+    source = emitted(text, target="dask").source
+    rounds = source.partition("for i in range(8):")[2].partition("\n\n\n")[0].partition("return")[0]
+    assert "if " in rounds and "where" not in rounds and ".copy()" not in rounds
+    assert differences(on_numpy(text, (X, OK, PLACES)), on_dask(text, (X, OK, PLACES), np.copy)) == []
 
 
 def test_rows_but_one():

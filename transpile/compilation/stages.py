@@ -315,6 +315,14 @@ def _cut_into_chunks(draft: Draft) -> None:
     draft.lowered, draft.plan = draft.target.arrange(draft.program, limits, compiler_bytes=beside)
 
 
+def _update_in_blocks(draft: Draft) -> None:
+    """Update arrays where they are in block functions, whose arrays are NumPy's."""
+    features = replace(draft.support.features, arrays_are_mutable=True)
+    for function in draft.program.functions:
+        if function.block_of:
+            chosen_updates(function, replace(draft.support, features=features))
+
+
 def _fuse(draft: Draft) -> None:
     """Fuse operations on arrays; in programs with chunks, only those of block functions."""
     from ..kernels.verifier import verify_kernels
@@ -381,6 +389,7 @@ STAGES: tuple[Stage, ...] = (
     _for_kernels("whole_updates", lambda kernels: kernels.fuses, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
+    Stage("block_updates", ARRAY, ARRAY, _update_in_blocks, _works_in_chunks),
     Stage("python_integers", ARRAY, ARRAY, _count_in_python, lambda draft: not _writes_kernels(draft)),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("own_results", ARRAY, ARRAY, _own_results, lambda draft: draft.options.results == OWN, is_needed=True),
