@@ -10,7 +10,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, emitted, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.tests.targets.running import differences, on_dask, on_numpy
+from xla2py.tests.targets.running import differences, on_dask, on_device, on_numpy
 
 lax = jax.lax
 NEW = "chosen_updates"
@@ -332,6 +332,29 @@ def test_in_functions_of_blocks(function):
     rounds = source.partition("for i in range(8):")[2].partition("\n\n\n")[0].partition("return")[0]
     assert "if " in rounds and "where" not in rounds and ".copy()" not in rounds
     assert differences(on_numpy(text, (X, OK, PLACES)), on_dask(text, (X, OK, PLACES), np.copy)) == []
+
+
+@looped
+def part_not_chosen(i, x, ok, places):
+    return jnp.where(ok[i], x, x.at[2:5].add(i))
+
+
+@pytest.mark.parametrize("function", [chosen, part_not_chosen, rows_kept], ids=lambda f: f.__name__)
+def test_on_a_device_no_test_waits_for_it(function):
+    text = hlo(function, X, OK, PLACES)
+    module = emitted(text, target="cupy")
+    before, _, rounds = module.source.partition("def main(")[2].partition("\n\n\n")[0].partition("for i in range(8):")
+    assert ".copy()" in before and ".copy()" not in rounds and "if " not in rounds and "] = cp.where(" in rounds
+    assert "2 : 2 + 3" not in rounds
+    assert differences(on_numpy(text, (X, OK, PLACES)), on_device(text, (X, OK, PLACES), module)) == []
+
+
+@pytest.mark.parametrize("function", [of_elements, also_unconditionally, exchanged], ids=lambda f: f.__name__)
+def test_choices_that_stay_on_a_device(function):
+    text = hlo(function, X, OK, PLACES)
+    module = emitted(text, target="cupy")
+    assert " = cp.where(" in module.source.partition("def main(")[2] and "] = cp.where(" not in module.source
+    assert differences(on_numpy(text, (X, OK, PLACES)), on_device(text, (X, OK, PLACES), module)) == []
 
 
 def test_rows_but_one():

@@ -132,7 +132,13 @@ def only_element(graph: Graph, node: Node) -> Node | None:
 
 def read_index(index: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index of a read for the index of a write: updates have one more operand before the indices."""
-    return tuple(Slot(item.index - 1) if isinstance(item, Slot) else item for item in index)
+
+    def read(item: Any) -> Any:
+        if isinstance(item, Slot):
+            return Slot(item.index - 1)
+        return tuple(map(read, item)) if isinstance(item, tuple) else item
+
+    return tuple(map(read, index))
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:

@@ -88,12 +88,8 @@ def _item_text(item: Any, operands: Sequence[str], shown: Sequence[str]) -> str:
     if isinstance(item, Slot):
         return operands[item.index]
     if isinstance(item, tuple) and len(item) == 2:
-        start, size = operands[item[0].index], item[1]
-        simple = start.isidentifier() or start.isdigit()
-        space = "" if simple else " "
-        if start.isdigit():
-            return f"{start}:{int(start) + size}"
-        return f"{start}{space or ' '}: {start} + {size}"
+        start, known, size = operands[item[0].index], shown[item[0].index], item[1]
+        return f"{known}:{int(known) + size}" if known.isdigit() else f"{start} : {start} + {size}"
     if isinstance(item, tuple):
         start, stop, step = ("" if part is None else _item_text(part, operands, shown) for part in item)
         is_long = any(isinstance(part, Slot) and not _is_simple(shown[part.index]) for part in item)

@@ -29,12 +29,31 @@ _OPPOSITE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "
 def chosen_updates(function: Function, supports: Support) -> None:
     """Replace choices between an array and what is computed in its place."""
     features = supports.features
-    if not (features.arrays_are_mutable and features.elements_are_numbers):
+    if not features.arrays_are_mutable:
         return
     live = live_nodes(function)
-    rewrite(function, ("setitem",), partial(_kept_part, function.graph), supports)
-    rewrite(function, ("select",), _Choices(function.graph, live).chosen, supports)
+    if features.elements_are_numbers:
+        rewrite(function, ("setitem",), partial(_kept_part, function.graph), supports)
+        rewrite(function, ("select",), _Choices(function.graph, live).chosen, supports)
+    else:
+        rewrite(function, ("select",), partial(_stored, function.graph, live), supports)
     own_arrays(function, supports)
+
+
+def _stored(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Return an array in which an update stores either something new or what was there, in place of a choice between
+    the updated and the old array: a test would wait for the device. None if a choice is of something else.
+    """
+    mask, *choices = node.operands
+    for new, old in (choices, choices[::-1]):
+        is_update = new.opcode == "setitem" and new.operands[0] is old and live.count(new) == 1
+        if is_update and not mask.ndim and node.region.is_in_loop:
+            _, value, *places = new.operands
+            part = graph.add("getitem", (old, *places), index=read_index(new.parameters["index"]))
+            either = (value, part) if new is choices[0] else (part, value)
+            chosen = graph.add("select", (mask, *either), element_type=node.element_type)
+            return graph.add("setitem", (old, chosen, *places), pinned=True, **new.parameters)
+    return None
 
 
 def _kept_part(graph: Graph, node: Node) -> Node | None:
