@@ -95,6 +95,16 @@ def _advanced_index(node: Node) -> str | None:
     return "arrays of the standard are indexed by integer arrays along all axes or none"
 
 
+def _assignment(node: Node) -> str | None:
+    is_plain = all(place.is_python_int or not place.ndim for place in node.operands[2:])
+    return None if is_plain else "arrays of the standard are not assigned to at places in integer arrays"
+
+
+def _clamp(node: Node) -> str | None:
+    is_real = node.type.is_integral or node.type.is_floating
+    return _mixes(node) if is_real else "the standard clips real numbers only"
+
+
 def _of_numbers(node: Node) -> str | None:
     return "it reduces booleans" if node.operands[0].type.name == "pred" else None
 
@@ -134,7 +144,8 @@ RULES: dict[str, Rule] = {
         "imag is-finite isnan log log-plus-one log2 logistic negate not or real round-nearest-even rsqrt scalar sign"
     ),
     **supports("sine sinh sqrt square tan tanh xor retype convert"),
-    **dict.fromkeys("add atan2 clamp logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
+    **dict.fromkeys("add atan2 logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
+    "clamp": _clamp,
     "divide": _quotient,
     "remainder": lambda node: _quotient(node) if node.type.is_integral else "the standard has no fmod",
     "shift-left": _shift,
@@ -148,7 +159,8 @@ RULES: dict[str, Rule] = {
     **supports(
         "parameter literal integer as_int item arange range tri eye tril triu roll array full zeros ones empty copy"
     ),
-    **supports("axis_size expand transpose reshape broadcast_to concatenate stack call getitem setitem"),
+    **supports("axis_size expand transpose reshape broadcast_to concatenate stack call getitem"),
+    "setitem": _assignment,
     "diagonal": _diagonal,
     **supports("take take_along_axis"),
     "advanced_index": _advanced_index,

@@ -42,6 +42,13 @@ test_updates_of_jax = cases(
     (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
 )
 
+# NumPy reads behind the end of values with fewer axes than the places of a vector.
+test_values_have_the_axes_of_their_places = cases("scatters", X, ROWS, WILD, budget=EXACT, also=[optimised])(
+    (lambda x, y, i: x[:, 0].at[jnp.clip(i[:6].reshape(3, 2), 0, 4)].add(y[0, :2]), ", y[:1, :2])"),
+    (lambda x, y, i: x[:, 0].at[jnp.clip(i[:6].reshape(2, 1, 3), 0, 4)].max(y[0, :3] * 2), "[None])"),
+    (lambda x, y, i: x[:, 0].at[jnp.clip(i[:2], 0, 4)].add(y[0, :2]), lacks("None")),
+    (lambda x, y, i: x.at[jnp.clip(i[:6].reshape(3, 2), 0, 4)].add(y[0]), lacks("None")),
+)
 test_what_fits_nowhere_is_left_out = cases("scatters", X, ROWS, WILD, budget=EXACT, also=[optimised])(
     (lambda x, y, i: x.at[7].set(y[0]), lacks("scatter")),
     (lambda x, y, i: x.at[-6, 2].add(1), lacks("scatter")),

@@ -134,6 +134,18 @@ def test_a_function_takes_the_namespace_and_the_device_from_its_arrays():
         (program("s32[2] s32[2]", "r = s32[2] shift-left(x, y)"), "leaves shifts by the width of the type"),
         (program("f32[2]", "r = f32[2] erf(x)"), "it needs erf(), which is written for NumPy arrays"),
         ("ENTRY main { ROOT r = s32[4] iota(), iota_dimension=0 }", "no argument says which library"),
+        (program("c64[2] c64[2] c64[2]", "r = c64[2] clamp(x, y, z)"), "the standard clips real numbers only"),
+        (
+            program(
+                "f32[5] s32[3] f32[3]",
+                "first = s32[] constant(0)",
+                "fourth = s32[] constant(4)",
+                "i = s32[3] clamp(first, y, fourth)",
+                "r = f32[5] scatter(x, i, z), update_window_dims={}, inserted_window_dims={0}, "
+                "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=last",
+            ).replace("ENTRY", "last { a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }\nENTRY"),
+            "not assigned to at places in integer arrays",
+        ),
     ],
 )
 def test_what_the_standard_cannot_say_is_refused_by_name(text, reason):

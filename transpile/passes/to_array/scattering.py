@@ -204,6 +204,8 @@ class _Scatter:
         slots = tuple(Slot(2 + k) for k in range(len(index)))
         if all_fit:
             index = [*map(untyped, index)]
+            if combine is not None and values.ndim == len(shape) == 1:  # of fewer axes, np.add.at reads past their end
+                values = getitem(graph, values, [NEW] * (index[0].ndim - 1) + [FULL])
             opcode = "setitem" if combine is None else "update_at"
             extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
             made = graph.add(opcode, (node, values, *index), index=slots, **extra)
