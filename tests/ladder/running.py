@@ -14,7 +14,7 @@ from xla2py.targets.cupy.twin.host_kernels import OrderMatters
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
-from xla2py.tests.operations.runner import Failure, judge
+from xla2py.tests.operations.runner import Failure, judge, wrong
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.reference.tasks import map_arrays
 from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
@@ -31,13 +31,7 @@ def failures(cases: Sequence[Case], **options: Any) -> Iterator[Failure]:
     """
     for start in range(0, len(cases), BATCH):
         part = cases[start : start + BATCH]
-        for one, want, have in zip(part, judge(part), _results(part, options), strict=True):
-            if isinstance(have, Exception):
-                yield Failure(one, f"{type(have).__name__}: {have}")
-                continue
-            wrong = [str(leaf) for leaf in compare(want, have, one.budget) if not leaf.status.is_good]
-            if wrong:
-                yield Failure(one, "\n".join(wrong))
+        yield from wrong(part, judge(part), _results(part, options))
 
 
 def _results(cases: Sequence[Case], options: dict[str, Any]) -> list[Any]:

@@ -27,14 +27,18 @@ class Failure:
 
 def failures(cases: Sequence[Case], target: str = "numpy") -> Iterator[Failure]:
     """The cases whose emitted code does not do what the judge says."""
-    expected, actual = judge(cases), emitted(cases, target)
+    yield from wrong(cases, judge(cases), emitted(cases, target))
+
+
+def wrong(cases: Sequence[Case], expected: Sequence[Any], actual: Sequence[Any]) -> Iterator[Failure]:
+    """The cases for which emitted code raised an error, or gave what is not expected."""
     for one, want, have in zip(cases, expected, actual, strict=True):
         if isinstance(have, Exception):
             yield Failure(one, f"{type(have).__name__}: {have}")
             continue
-        wrong = [str(leaf) for leaf in compare(want, have, one.budget) if not leaf.status.is_good]
-        if wrong:
-            yield Failure(one, "\n".join(wrong))
+        leaves = [str(leaf) for leaf in compare(want, have, one.budget) if not leaf.status.is_good]
+        if leaves:
+            yield Failure(one, "\n".join(leaves))
 
 
 def judge(cases: Sequence[Case]) -> list[Any]:

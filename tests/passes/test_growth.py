@@ -8,7 +8,6 @@ from xla2py.tests.recording.lazy_jax import jax, jnp
 
 lax = jax.lax
 X = np.array([3, -1, np.nan, 1, -5, 2, -0.0, np.inf, 4], np.float32)
-EMPTY = np.zeros(9, np.float32)
 
 
 def packed(x):

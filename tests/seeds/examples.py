@@ -16,7 +16,6 @@ from xla2py.transpile.equivalence.verdicts.comparison import compare
 SUM = "sum { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }"
 PRODUCT = "product { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] multiply(x, y) }"
 LARGEST = "largest { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] maximum(x, y) }"
-SMALLEST = "smallest { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] minimum(x, y) }"
 
 
 @dataclass(frozen=True)
