@@ -67,24 +67,47 @@ def test_others_stay(function):
 LAYERS = [rng.normal(size=shape).astype(np.float32) for shape in [(3, 4), (4,), (4, 1), (1,)]]
 
 
-def trained(weights, means, x, rate):
-    """The gradient of the last layer is a row, and of its bias a number."""
+def gradient_of(weights, x):
+    """That of the last layer is a row, and of its bias a number."""
 
     def loss(weights):
         first, bias, last, shift = weights
         return ((jnp.sin(x @ first + bias) @ last + shift)[:, 0] ** 2).sum()
 
-    gradient = jax.grad(loss)(weights)
+    return jax.grad(loss)(weights)
+
+
+def trained(weights, means, x, rate):
+    gradient = gradient_of(weights, x)
     means = [0.9 * mean + 0.1 * jnp.tanh(d * rate) * d for mean, d in zip(means, gradient, strict=True)]
     return [w - rate * m / (jnp.sqrt(m * m) + 1e-3) for w, m in zip(weights, means, strict=True)], means
 
 
-def test_unit_axes_that_were_left_out():
-    text = hlo(trained, LAYERS, LAYERS, WEIGHTS[1].T, RATE)
+def beside(weights, means, x, rate):
+    """What is returned of the gradient and the mean is not what the weights are changed by."""
+    new, kept = [], []
+    for w, mean, d in zip(weights, means, gradient_of(weights, x), strict=True):
+        step = 0.9 * mean + 0.1 * d
+        new.append(w - rate * (jnp.tanh(step) + 0.01 * w) / (1 + step * step))
+        kept.append(0.99 * mean + 0.01 * d)
+    return new, kept
+
+
+@pytest.mark.parametrize("function", [trained, beside])
+def test_unit_axes_that_were_left_out(function):
+    text = hlo(function, LAYERS, LAYERS, WEIGHTS[1].T, RATE)
     body = main(text)
     assert body.count(" = update(") == 4
-    assert all(part in body for part in ("np.array([", ")[:, None], ", "x.T @ "))
+    assert all(part in body for part in ("np.array([", ")[:, None]", "x.T @ "))
     assert_agrees(text, *LAYERS, *LAYERS, WEIGHTS[1].T, RATE, without="repeats")
+
+
+def test_unit_axes_stay_out_of_short_updates():
+    def short(weights, means, x, rate):
+        return [w * 0.99 - rate * d for w, d in zip(weights, gradient_of(weights, x), strict=True)]
+
+    text = hlo(short, LAYERS, LAYERS, WEIGHTS[1].T, RATE)
+    assert main(text) == main(text, disable_passes=["repeats"])
 
 
 def test_unit_axes_stay_out_of_what_else_is_read():

@@ -41,10 +41,12 @@ def repeats(program: Program, *, of_one_shape: bool = False) -> None:
 def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
     """The components that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
-    if not of_one_shape and widen(function.graph, live, _connected(function, order), _LEAST_COPIES):
-        order = topological(roots(function))
     alike: dict[Hashable, list[list[Node]]] = {}
-    parts = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
+    members = _members(function, order)
+    if not of_one_shape and widen(function.graph, live, _connected(members), _LEAST_COPIES, _LEAST_WORK):
+        order = topological(roots(function))
+        members = _members(function, order)
+    parts = [nodes for nodes in _joined(_connected(members), members) if len(nodes) >= _LEAST_WORK]
     lengths = Counter(map(len, parts))
     for nodes in parts:
         if lengths[len(nodes)] >= _LEAST_COPIES:
@@ -82,15 +84,15 @@ def _place(column: tuple[Node, ...]) -> tuple[bool, float]:
     return column[0].ndim == 0, column[0].parameters["argument"] if are_arguments else inf
 
 
-def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
-    """The connected components of element-wise operations on arrays, each in program order."""
+def _members(function: Function, order: list[Node]) -> set[Node]:
+    """The element-wise operations on arrays."""
     root = function.graph.root
     fixed: set[Node] = set()  # positions, tables and cheap results of them, which are inputs of a function
     for node in order:
         is_small = node.opcode != "parameter" and not node.stands_alone and not node.operation.is_costly
         if is_small and fixed.issuperset(dependencies(node)):
             fixed.add(node)
-    members = {
+    return {
         node
         for node in order
         if node.region is root
@@ -100,8 +102,11 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
         and node.ndim
         and (node.type.is_floating or node.element_type is PRED)
     }
-    ordered = sorted(members, key=lambda node: node.number)
-    return _joined(connected(ordered, lambda node: node.operands), members)
+
+
+def _connected(members: set[Node]) -> list[list[Node]]:
+    """The connected components of element-wise operations, each in program order."""
+    return connected(sorted(members, key=lambda node: node.number), lambda node: node.operands)
 
 
 def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:

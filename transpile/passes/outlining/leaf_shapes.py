@@ -8,7 +8,7 @@ take arrays or numbers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable
 from math import prod
 from typing import Any
 
@@ -35,23 +35,24 @@ class _Widened:
         return frozenset(Counter(node.opcode for node in (*self.nodes, *self.inner)).items())
 
 
-def widen(graph: Graph, live: LiveNodes, parts: list[list[Node]], least_copies: int) -> bool:
-    """Return whether parts of components got their axes: then there are so many components that are alike."""
+def widen(graph: Graph, live: LiveNodes, parts: list[list[Node]], least_copies: int, least_work: int) -> bool:
+    """Return whether parts of components got their axes: then there are so many components that are alike, some of so
+    much work. A number that several alike ones read stays a number.
+    """
     found = [_widened(nodes, live) for nodes in parts]
     counts = Counter(one.form for one in found)
-    owners = {node: k for k, one in enumerate(found) for node in (*one.nodes, *one.inner)}
+    forms = {node: one.form for one in found for node in (*one.nodes, *one.inner)}
     chosen = [one for one in found if one.inner and counts[one.form] >= least_copies]
+    if all(len(one.nodes) + len(one.inner) < least_work for one in chosen):
+        return False
     for one in chosen:
-        own = owners[one.nodes[0]]
+        inside = {*one.nodes, *one.inner}
         inputs = {operand for node in one.inner for operand in node.operands} - one.inner
-        _widen(graph, live, one, {node for node in inputs if _is_own(node, live, owners, own)})
+        others = {node: [user for user in live.users(node) if user not in inside] for node in inputs}
+        shared = {node for node in inputs if any(forms.get(user) == one.form for user in others[node])}
+        _widen(graph, live, one, {node for node in inputs if node.ndim or not (node.is_literal or node in shared)})
     live.flush()
-    return bool(chosen)
-
-
-def _is_own(node: Node, live: LiveNodes, owners: Mapping[Node, int], own: int) -> bool:
-    """Return whether an input is an array, or a number that no other component reads."""
-    return bool(node.ndim) or not (node.is_literal or any(owners.get(user, own) != own for user in live.users(node)))
+    return True
 
 
 def _widened(nodes: list[Node], live: LiveNodes) -> _Widened:
