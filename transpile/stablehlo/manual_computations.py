@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..hlo.attributes import Raw
+from ..hlo.ir import Instruction
 from ..hlo.lexer import escape
 from ..hlo.shapes import TupleShape
 from .program import Operation, Unread
@@ -14,7 +15,7 @@ from .translation import Translator
 from .writer import Writer
 
 
-def sharding_constraint(translator: Translator, writer: Writer, operation: Operation) -> None:
+def sharding_constraint(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """A custom call that gives its operand, divided."""
     angles = operation.attributes.get("angles", operation.attributes.get("sharding"))
     text = angles.text if isinstance(angles, Unread) else ""
@@ -26,9 +27,7 @@ def sharding_constraint(translator: Translator, writer: Writer, operation: Opera
     if tiles is not None:
         attributes["sharding"] = Raw(tiles)
     operands = [writer.values[value] for value in operation.operands]
-    writer.values[operation.results[0]] = writer.add(
-        "custom-call", translator.result_shape(operation), operands, attributes
-    )
+    return writer.add("custom-call", translator.result_shape(operation), operands, attributes)
 
 
 def manual_computation(translator: Translator, writer: Writer, operation: Operation) -> None:

@@ -18,7 +18,7 @@ from .writer import Writer, array_of
 _EINSUM = re.compile(r"\s*([A-Za-z]*)\s*,\s*([A-Za-z]*)\s*->\s*([A-Za-z]*)\s*", re.ASCII)
 
 
-def einsum(translator: Translator, writer: Writer, operation: Operation) -> None:
+def einsum(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """A product and the order of its dimensions."""
     left, right, result = _letters(translator, operation)
     shapes = [translator.array(value, operation.span) for value in operation.operands]
@@ -38,7 +38,7 @@ def einsum(translator: Translator, writer: Writer, operation: Operation) -> None
     made = writer.add("dot", array_of(element_type, (sizes[c] for c in given)), operands, attributes)
     order = tuple(given.index(c) for c in result)
     shape = array_of(element_type, (sizes[c] for c in result))
-    writer.values[operation.results[0]] = writer.add("transpose", shape, (made,), {"dimensions": order})
+    return writer.add("transpose", shape, (made,), {"dimensions": order})
 
 
 def _letters(translator: Translator, operation: Operation) -> tuple[str, str, str]:
@@ -51,7 +51,7 @@ def _letters(translator: Translator, operation: Operation) -> tuple[str, str, st
     return parts[0], parts[1], parts[2]
 
 
-def index_select(translator: Translator, writer: Writer, operation: Operation) -> None:
+def index_select(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """``torch_index_select``: rows by their numbers, of each batch its own."""
     array, numbers = (translator.array(value, operation.span) for value in operation.operands)
     try:
@@ -73,7 +73,7 @@ def index_select(translator: Translator, writer: Writer, operation: Operation) -
         "slice_sizes": tuple(1 if d in named else size for d, size in enumerate(array.dimensions)),
     }
     shape = translator.result_shape(operation)
-    writer.values[operation.results[0]] = writer.add("gather", shape, (operand, indices), attributes)
+    return writer.add("gather", shape, (operand, indices), attributes)
 
 
 def _with_batch(writer: Writer, indices: Instruction, shape: ArrayShape, batch: int) -> Instruction:
@@ -96,16 +96,15 @@ def infeed(translator: Translator, writer: Writer, operation: Operation) -> None
     whole = writer.add("get-tuple-element", data, (made,), {"index": 0})
     parts = writer.elements(whole, len(shapes) - 1)
     parts.append(writer.add("get-tuple-element", TOKEN, (made,), {"index": 1}))
-    for value, part in zip(operation.results, parts, strict=True):
-        writer.values[value] = part
+    writer.values.update(zip(operation.results, parts, strict=True))
 
 
-def outfeed(translator: Translator, writer: Writer, operation: Operation) -> None:
+def outfeed(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """The data are one tuple."""
     *parts, token = (writer.values[value] for value in operation.operands)
     data = writer.tuple(parts, is_marked=True)
     attributes = {"outfeed_shape": data.shape, **_config(operation, "outfeed_config")}
-    writer.values[operation.results[0]] = writer.add("outfeed", TOKEN, (data, token), attributes)
+    return writer.add("outfeed", TOKEN, (data, token), attributes)
 
 
 def _config(operation: Operation, key: str) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _config(operation: Operation, key: str) -> dict[str, Any]:
     return {key: value} if isinstance(value, str) and value else {}
 
 
-def dynamic_slice(translator: Translator, writer: Writer, operation: Operation) -> None:
+def dynamic_slice(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """``real_dynamic_slice`` of a known size, whose beginning is computed."""
     shape, strides = translator.array(operation.results[0], operation.span), operation.operands[3:]
     known = [translator.constants[value] for value in strides if value in translator.constants]
@@ -123,7 +122,7 @@ def dynamic_slice(translator: Translator, writer: Writer, operation: Operation) 
     operand, starts = (writer.values[value] for value in operation.operands[:2])
     numbers = [_element(writer, starts, k) for k in range(shape.rank)]
     attributes = {"dynamic_slice_sizes": shape.dimensions}
-    writer.values[operation.results[0]] = writer.add("dynamic-slice", shape, (operand, *numbers), attributes)
+    return writer.add("dynamic-slice", shape, (operand, *numbers), attributes)
 
 
 def _element(writer: Writer, numbers: Instruction, k: int) -> Instruction:

@@ -493,15 +493,3 @@ ROWS: dict[str, Row] = {
     "chlo.scan": Row("scan", {"": _scan, "dimensions": one_dimension("dimension"), "is_reverse": flag("is_reverse")}),
     "chlo.top_k": Row("topk", {"k": number("k"), "largest": lambda attributes: True}),
 }
-
-__all__ = [
-    "ROWS",
-    "AttributeValueError",
-    "Row",
-    "channel",
-    "convolution",
-    "number",
-    "numbers",
-    "replica_groups",
-    "window",
-]

@@ -31,16 +31,7 @@ def operands_of(writer: Writer, operation: Operation) -> list[Instruction]:
     return [writer.values[value] for value in operation.operands]
 
 
-def give(writer: Writer, operation: Operation, made: Instruction) -> None:
-    """Hand an instruction on as the result of an operation, or the elements of its tuple as the results."""
-    if len(operation.results) == 1:
-        writer.values[operation.results[0]] = made
-    else:
-        for value, element in zip(operation.results, writer.elements(made, len(operation.results)), strict=True):
-            writer.values[value] = element
-
-
-def _plain(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _plain(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """An operation with a row, with its regions as the computations that it calls."""
     row = ROWS[operation.name]
     attributes = translator.read_attributes(operation)
@@ -50,7 +41,7 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     place = _LIES_AS.get(row.opcode, len(operands))
     if place < len(operands) and shape is not operands[place].shape:
         shape = _as_it_lies(shape, operands[place].shape)
-    give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
+    return writer.add(row.opcode, shape, operands, attributes)
 
 
 _LIES_AS: dict[str, int] = {  # the operand whose layout the result has
@@ -68,15 +59,13 @@ def _as_it_lies(shape: Shape, given: Shape) -> Shape:
     return replace(shape, layout=given.layout) if is_alike else shape
 
 
-def _sort(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _sort(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """Dimensions may be counted from the last."""
-    dimension, rank = (
-        operation.attributes.get("dimension", -1),
-        translator.array(operation.operands[0], operation.span).rank,
-    )
+    dimension = operation.attributes.get("dimension", -1)
+    rank = translator.array(operation.operands[0], operation.span).rank
     if isinstance(dimension, int) and -rank <= dimension < 0:
         operation = replace(operation, attributes={**operation.attributes, "dimension": dimension + rank})
-    _plain(translator, writer, operation)
+    return _plain(translator, writer, operation)
 
 
 def _called(translator: Translator, operation: Operation) -> dict[str, Computation]:
@@ -89,21 +78,21 @@ def _called(translator: Translator, operation: Operation) -> dict[str, Computati
     }
 
 
-def _constant(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _constant(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     shape = translator.array(operation.results[0], operation.span)
     value = operation.attributes.get("value")
     if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype or value.shape != shape.dimensions:
         raise translator.error("XP131", f"the value of this constant is no literal of {shape}", operation.span)
     translator.constants[operation.results[0]] = value
-    writer.values[operation.results[0]] = writer.constant(value, shape)
+    return writer.constant(value, shape)
 
 
-def _iota(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _iota(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     shape = translator.array(operation.results[0], operation.span)
     dimension = _read(translator, operation, number("iota_dimension", "dim", default=0))
     if not 0 <= dimension < max(shape.rank, 1):
         raise translator.error("XP123", f"there is no dimension {dimension}", operation.span)
-    writer.values[operation.results[0]] = writer.add("iota", shape, (), {"iota_dimension": dimension})
+    return writer.add("iota", shape, (), {"iota_dimension": dimension})
 
 
 def _read(translator: Translator, operation: Operation, reader: Any) -> Any:
@@ -113,7 +102,7 @@ def _read(translator: Translator, operation: Operation, reader: Any) -> Any:
         raise translator.error("XP123", f"{operation.name}: {error}", operation.span) from None
 
 
-def _broadcast(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _broadcast(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     shape = translator.array(operation.results[0], operation.span)
     dimensions = _read(translator, operation, numbers("broadcast_dimensions", "dims"))
     operand = writer.values[operation.operands[0]]
@@ -124,10 +113,10 @@ def _broadcast(translator: Translator, writer: Writer, operation: Operation) -> 
     if not fits or given.element_type is not shape.element_type:
         message = f"{given.without_layout()} cannot become {shape.without_layout()} along {list(dimensions)}"
         raise translator.error("XP123", message, operation.span)
-    writer.values[operation.results[0]] = writer.broadcast(operand, shape, dimensions)
+    return writer.broadcast(operand, shape, dimensions)
 
 
-def _transpose(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _transpose(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """The result lies as the operand does."""
     attributes = translator.read_attributes(operation)
     shape, given = translator.array(operation.results[0], operation.span), operands_of(writer, operation)[0].array_shape
@@ -135,21 +124,20 @@ def _transpose(translator: Translator, writer: Writer, operation: Operation) -> 
     if sorted(order) == list(range(given.rank)) and given.rank == shape.rank and shape.rank:
         minor = tuple(order.index(dimension) for dimension in given.layout_or_default.minor_to_major)
         shape = replace(shape, layout=Layout(minor))
-    made = writer.add("transpose", shape, operands_of(writer, operation), attributes)
-    writer.values[operation.results[0]] = made
+    return writer.add("transpose", shape, operands_of(writer, operation), attributes)
 
 
-def _clamp(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _clamp(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """Bounds that are numbers are for all elements."""
     shape = translator.array(operation.results[0], operation.span)
     operands = [_spread(writer, each, shape) for each in operands_of(writer, operation)]
-    writer.values[operation.results[0]] = writer.add("clamp", _as_it_lies(shape, operands[1].shape), operands)
+    return writer.add("clamp", _as_it_lies(shape, operands[1].shape), operands)
 
 
-def _select(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _select(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     shape = translator.array(operation.results[0], operation.span)
     predicate, *others = operands_of(writer, operation)
-    writer.values[operation.results[0]] = writer.add("select", shape, [_spread(writer, predicate, shape), *others])
+    return writer.add("select", shape, [_spread(writer, predicate, shape), *others])
 
 
 def _spread(writer: Writer, operand: Instruction, shape: ArrayShape) -> Instruction:
@@ -162,7 +150,7 @@ def _spread(writer: Writer, operand: Instruction, shape: ArrayShape) -> Instruct
 # -- calls
 
 
-def _call(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _call(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     name = callee_name(operation)
     if name is None:
         raise translator.error("XP122", f"{operation.name} names no function", operation.span)
@@ -172,8 +160,7 @@ def _call(translator: Translator, writer: Writer, operation: Operation) -> None:
         writer.metadata = None
         attributes |= _composite(operation)
     _require_results(translator, operation, callee)
-    made = writer.add("call", callee.root.shape, operands_of(writer, operation), attributes)
-    give(writer, operation, made)
+    return writer.add("call", callee.root.shape, operands_of(writer, operation), attributes)
 
 
 def _require_results(translator: Translator, operation: Operation, callee: Computation) -> None:
@@ -240,7 +227,7 @@ def _take_apart(writer: Writer, values: Sequence[Value], shape: Shape, stem: str
     writer.values.update(zip(values, parts, strict=True))
 
 
-def _conditional(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _conditional(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """Each branch is given what it sees around it."""
     branches: list[Computation] = []
     given: list[Instruction] = []
@@ -263,18 +250,17 @@ def _conditional(translator: Translator, writer: Writer, operation: Operation) -
         attributes = {"branch_computations": tuple(branches)}
     for branch in branches:
         _require_results(translator, operation, branch)
-    made = writer.add("conditional", branches[0].root.shape, (predicate, *given), attributes)
-    give(writer, operation, made)
+    return writer.add("conditional", branches[0].root.shape, (predicate, *given), attributes)
 
 
-def _reduce(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _reduce(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     attributes = dict(translator.read_attributes(operation))
     if operation.regions:
         attributes |= _called(translator, operation)
     else:
         attributes["to_apply"] = _applied(translator, writer, operation)
     shape = translator.result_shape(operation)
-    give(writer, operation, writer.add("reduce", shape, operands_of(writer, operation), attributes))
+    return writer.add("reduce", shape, operands_of(writer, operation), attributes)
 
 
 def _applied(translator: Translator, writer: Writer, operation: Operation) -> Computation:
@@ -294,50 +280,48 @@ def _applied(translator: Translator, writer: Writer, operation: Operation) -> Co
     return inner.computation("region", root, operation.span)
 
 
-def _summed(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _summed(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     """``cross-replica-sum``: an ``all_reduce`` whose computation goes without saying."""
     plain = replace(operation, name="stablehlo.all_reduce", attributes={**operation.attributes, "applies": _ADD})
     attributes = {**translator.read_attributes(plain), "to_apply": _applied(translator, writer, plain)}
     shape = translator.result_shape(operation)
-    give(writer, operation, writer.add("all-reduce", shape, operands_of(writer, operation), attributes))
+    return writer.add("all-reduce", shape, operands_of(writer, operation), attributes)
 
 
 _ADD = "stablehlo.add"
 
 
-def _barrier(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _barrier(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     operands = operands_of(writer, operation)
     whole = operands[0] if len(operands) == 1 else writer.tuple(operands, is_marked=True)
-    give(writer, operation, writer.add("opt-barrier", whole.shape, (whole,)))
+    return writer.add("opt-barrier", whole.shape, (whole,))
 
 
-def _get_element(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _get_element(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     words = operation.attributes.get("words", ((0,),))
     index = operation.attributes.get("index")
     if index is None:
         listed = integers(words[0]) if words else None
         index = listed[0] if listed else 0
     shape = translator.result_shape(operation)
-    made = writer.add("get-tuple-element", shape, operands_of(writer, operation), {"index": index})
-    writer.values[operation.results[0]] = made
+    return writer.add("get-tuple-element", shape, operands_of(writer, operation), {"index": index})
 
 
-def _tuple(translator: Translator, writer: Writer, operation: Operation) -> None:
-    writer.values[operation.results[0]] = writer.tuple(operands_of(writer, operation), is_marked=True)
+def _tuple(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
+    return writer.tuple(operands_of(writer, operation), is_marked=True)
 
 
-def _convolution(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _convolution(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     kernel = translator.array(operation.operands[1], operation.span)
     attributes = _read(translator, operation, lambda own: convolution(own, kernel))
     shape = translator.result_shape(operation)
-    give(writer, operation, writer.add("convolution", shape, operands_of(writer, operation), attributes))
+    return writer.add("convolution", shape, operands_of(writer, operation), attributes)
 
 
-def _rng(translator: Translator, writer: Writer, operation: Operation) -> None:
+def _rng(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
     attributes = translator.read_attributes(operation)
     shape = translator.result_shape(operation)
-    made = writer.add("rng", shape, operands_of(writer, operation)[:2], attributes)
-    writer.values[operation.results[0]] = made
+    return writer.add("rng", shape, operands_of(writer, operation)[:2], attributes)
 
 
 def _first_operand_only(translator: Translator, writer: Writer, operation: Operation) -> None:
@@ -352,8 +336,8 @@ def _left(translator: Translator, writer: Writer, operation: Operation) -> None:
     raise translator.error("XP110", f"`{operation.name}` takes no {type_}", operation.span)
 
 
-def _token(translator: Translator, writer: Writer, operation: Operation) -> None:
-    writer.values[operation.results[0]] = writer.add("after-all", TOKEN)
+def _token(translator: Translator, writer: Writer, operation: Operation) -> Instruction:
+    return writer.add("after-all", TOKEN)
 
 
 def _dynamic(translator: Translator, writer: Writer, operation: Operation) -> None:

@@ -712,5 +712,3 @@ _FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
     "chlo.scan": TextReader._scan,
     "stablehlo.reduce": TextReader._reduce,
 }
-
-__all__ = ["TextReader"]

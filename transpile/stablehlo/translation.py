@@ -163,7 +163,11 @@ class Translator:
             writer.span = operation.span
             if operation.location is not None or operation.name != "stablehlo.constant":  # which says no place
                 writer.metadata = self.origins.of(operation.location, operation.span)
-            self.rules.get(operation.name, plain)(self, writer, operation)
+            made = self.rules.get(operation.name, plain)(self, writer, operation)
+            if made is not None:
+                results = operation.results
+                parts = [made] if len(results) == 1 else writer.elements(made, len(results))
+                writer.values.update(zip(results, parts, strict=True))
         if not region.operations or not is_return(region.operations[-1]):
             raise self.error("XP103", "this region ends without a return", region.span)
         last = region.operations[-1]
@@ -285,6 +289,5 @@ def is_return(operation: Operation) -> bool:
     return operation.name.endswith(".return")
 
 
-Rule = Callable[[Translator, Writer, Operation], None]
-
-__all__ = ["Rule", "Translator", "callee_name", "is_return"]
+# A rule gives the result of an operation, or a tuple of all; or it enters the results itself.
+Rule = Callable[[Translator, Writer, Operation], Instruction | None]
