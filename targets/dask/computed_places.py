@@ -10,6 +10,7 @@ from typing import Any
 
 from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Slot
+from ...transpile.array.rewriting import prelude_call
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL, NEW, filled, getitem
 from .planning.chunks import Chunks
@@ -75,14 +76,8 @@ def written_as_slice(graph: Graph, node: Node, operands: Operands) -> Node:
         value = filled(graph, value, kept) if value.is_literal else graph.add("broadcast_to", (value,), shape=kept)
     value = getitem(graph, value, [NEW if isinstance(item, int | Slot) else FULL for item in items])
     starts = tuple(_start(item) for item in items)
-    return graph.add(
-        "prelude",
-        (x, value, *places),
-        interval=node.interval,
-        function="dynamic_update_slice",
-        arguments=(Slot(0), Slot(1), starts),
-        keywords={},
-    )
+    arguments = (Slot(0), Slot(1), starts)
+    return prelude_call(graph, "dynamic_update_slice", (x, value, *places), arguments, interval=node.interval)
 
 
 def _sizes_written(node: Node) -> Iterator[int]:

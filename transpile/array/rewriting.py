@@ -87,6 +87,21 @@ def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *mor
     return graph.add(opcode, given, interval=like.interval, **parameters)
 
 
+def prelude_call(
+    graph: Graph,
+    function: str,
+    operands: tuple[Node, ...],
+    arguments: tuple[Any, ...] | None = None,
+    keywords: Mapping[str, Any] | None = None,
+    interval: Interval | None = None,
+) -> Node:
+    """Return a call of a function of the prelude; its arguments are the operands unless given."""
+    given = tuple(map(Slot, range(len(operands)))) if arguments is None else arguments
+    return graph.add(
+        "prelude", operands, interval=interval, function=function, arguments=given, keywords=dict(keywords or {})
+    )
+
+
 def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:
     """Return the parameters of a call's node; its operands are those of ``operands`` that are not literals."""
     slots = iter(range(len(operands)))

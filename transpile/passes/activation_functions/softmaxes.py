@@ -9,8 +9,9 @@ from math import prod
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot, literal_value
+from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.rewriting import prelude_call
 from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import FloatRule, Make, apply_rules
@@ -38,7 +39,7 @@ def _call(name: str) -> Make:
         elif not kept and axes != tuple(range(len(axes))):
             return None
         keywords = _axis(axes, x.ndim, is_sum) | ({"keepdims": True} if kept and is_sum else {})
-        return graph.add("prelude", (x,), function=name, arguments=(Slot(0),), keywords=keywords)
+        return prelude_call(graph, name, (x,), keywords=keywords)
 
     return make
 

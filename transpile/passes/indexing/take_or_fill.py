@@ -9,6 +9,7 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
+from ...array.rewriting import prelude_call
 from ...hlo.literal_values import nan_sign
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, rule_pass
@@ -80,7 +81,7 @@ def _call(
         keywords = {**keywords, "fill": int(filling)}
     elif not np.isnan(filling) or nan_sign(filling):
         return None
-    return graph.add("prelude", operands, function=function, arguments=arguments, keywords=keywords)
+    return prelude_call(graph, function, operands, arguments, keywords)
 
 
 def _raised(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -15,7 +15,7 @@ from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import prelude_call, rewrite
 from ...array.support import Support
 from ...hlo.element_types import BF16, F16, F32, S8, S32, ElementType
 
@@ -74,7 +74,7 @@ def _is_rounded_once(product: Node) -> bool:
 
 
 def _call(graph: Graph, function: str, operands: tuple[Node, ...], *more: Any) -> Node:
-    return graph.add("prelude", operands, function=function, arguments=(Slot(0), Slot(1), *more), keywords={})
+    return prelude_call(graph, function, operands, (Slot(0), Slot(1), *more))
 
 
 def _narrow_operands(graph: Graph, product: Node, element_type: ElementType) -> tuple[Node, Node] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import prelude_call, rewrite
 from ...array.support import Support
 
 _LEAST_BITS = 16  # of floats that can be ordered as integers of their width
@@ -47,13 +47,8 @@ def _sort_of(function: Function, node: Node, read: list[int]) -> Node:
     kept = [*keys, *(operands[number] for number in read)]
     slots = tuple(map(Slot, range(len(kept))))
     arguments = (slots[: len(keys)], slots[len(keys) :], axis)
-    return function.graph.add(
-        "prelude",
-        tuple(node.operands[slot.index] for slot in kept),
-        function="sort_by_keys",
-        arguments=arguments,
-        keywords=node.parameters["keywords"],
-    )
+    operands = tuple(node.operands[slot.index] for slot in kept)
+    return prelude_call(function.graph, "sort_by_keys", operands, arguments, node.parameters["keywords"])
 
 
 def _values_of(function: Function, node: Node) -> Node | None:
@@ -61,10 +56,5 @@ def _values_of(function: Function, node: Node) -> Node | None:
     (x,) = node.operands
     if x.type.bits < (_LEAST_BITS if x.type.is_floating else 8):
         return None
-    return function.graph.add(
-        "prelude",
-        node.operands,
-        function="top_values",
-        arguments=node.parameters["arguments"],
-        keywords=node.parameters["keywords"],
-    )
+    arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
+    return prelude_call(function.graph, "top_values", node.operands, arguments, keywords)

@@ -22,7 +22,7 @@ from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot, literal_value
 from ...array.operations.inference import broadcast_shapes
 from ...array.program import Function, Loop, tree_nodes
-from ...array.rewriting import rewrite
+from ...array.rewriting import prelude_call, rewrite
 from ...array.support import Support
 from ...array.value import FULL, NEW, filled, getitem
 from ...dataclass import dataclass
@@ -145,7 +145,7 @@ def cipher_call(graph: Graph, initial: tuple[Node, Node], keys: tuple[Node, Node
     if counts[0] is None or counts[1] is None or not _are_keys(key0, key1, key2):
         return None
     first, second = (_spread(graph, count, key1, initial[1].shape) for count in counts if count is not None)
-    return prelude_call(graph, "threefry_2x32", (key0, key1, first, second), tuple(map(Slot, range(4))))
+    return prelude_call(graph, "threefry_2x32", (key0, key1, first, second))
 
 
 def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> Node:
@@ -157,10 +157,6 @@ def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> No
     if [size for size in shape if size != 1] == list(count.shape):
         return getitem(graph, count, [NEW if size == 1 else FULL for size in shape])
     return graph.add("broadcast_to", (count,), shape=shape)
-
-
-def prelude_call(graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Node:
-    return graph.add("prelude", operands, function=name, arguments=arguments, keywords={})
 
 
 _WORD = 2**32

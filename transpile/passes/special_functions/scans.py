@@ -18,6 +18,7 @@ import numpy as np
 from ...array.graph import Graph
 from ...array.node import Slot, Ufunc
 from ...array.operations import RUNNING
+from ...array.rewriting import prelude_call
 from ...array.support import Support
 from ...dataclass import dataclass
 from ...hlo.attributes import PaddingDimension, Raw, SliceDimension, WindowDimension
@@ -215,7 +216,7 @@ def _is_supported(scan: Scan, supports: Support) -> bool:
     slots = tuple(Slot(k) for k in range(len(given)))
     arguments = (slots, Ufunc("add"))  # support does not depend on the combination
     keywords = {"axis": scan.axis}
-    return supports(graph.add("prelude", given, function="associative_scan", arguments=arguments, keywords=keywords))
+    return supports(prelude_call(graph, "associative_scan", given, arguments, keywords))
 
 
 _Binds = Callable[[str, Instruction, Place], bool]  # a side, its array, and the place that must correspond

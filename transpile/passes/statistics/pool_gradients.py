@@ -12,7 +12,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import prelude_call, rewrite
 from ...array.support import Support
 from ..rewriting.patterns import is_number, pattern
 
@@ -59,13 +59,7 @@ def _gradient(graph: Graph, scatter: Node) -> Node | None:
     if "base_dilation" in keywords or "window_dilation" in keywords:
         return None
     chosen = {"select": select} if select != Ufunc("greater-equal") else {}
-    return graph.add(
-        "prelude",
-        (x, updates),
-        function="select_and_scatter",
-        arguments=(Slot(0), Slot(1), window),
-        keywords=chosen | keywords,
-    )
+    return prelude_call(graph, "select_and_scatter", (x, updates), (Slot(0), Slot(1), window), chosen | keywords)
 
 
 def _counts(node: Node, axis: int) -> bool:

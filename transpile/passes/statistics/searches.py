@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function, Loop
-from ...array.rewriting import rewrite
+from ...array.rewriting import prelude_call, rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
 from ...hlo.element_types import U32
@@ -35,7 +35,7 @@ def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
     x, bits = found["x"], node.type.bits
     if not x.type.is_floating or int(literal_value(found["MOST"])) != 2 ** (bits - 1) - 1:
         return None
-    return graph.add("prelude", (x,), function="total_order_key", arguments=(Slot(0),), keywords={})
+    return prelude_call(graph, "total_order_key", (x,))
 
 
 RULES = (Rule('select(compare((b := view(x)), 0, direction="LT"), xor(b, MOST), b)', _key),)
@@ -56,14 +56,10 @@ def searches(function: Function, supports: Support) -> None:
             found = _unrolled(whole, is_trusted) if whole.opcode == "call" else None
         if found is None:
             return None
-        places = graph.add(
-            "prelude",
-            (graph.current(found.table), graph.current(found.wanted)),
-            interval=(0, found.length),
-            function="search_sorted" if found.table.ndim == 1 else "search_rows",
-            arguments=(Slot(0), Slot(1)),
-            keywords={"side": found.side} if found.side != "left" else {},
-        )
+        name = "search_sorted" if found.table.ndim == 1 else "search_rows"
+        operands = (graph.current(found.table), graph.current(found.wanted))
+        side = {"side": found.side} if found.side != "left" else {}
+        places = prelude_call(graph, name, operands, keywords=side, interval=(0, found.length))
         is_repeated = places.shape != node.shape  # the bounds have the shape of the result from the first step on
         return graph.add("broadcast_to", (places,), shape=node.shape) if is_repeated else places
 

@@ -10,6 +10,7 @@ from ...array import intervals
 from ...array.affine import Affine, affine
 from ...array.intervals import type_interval
 from ...array.node import Node, Slot, literal_value
+from ...array.rewriting import prelude_call
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
@@ -104,7 +105,7 @@ def _call_with_starts(
     lowering: FunctionLowering, function: str, nodes: tuple[Node, ...], arguments: tuple[Any, ...]
 ) -> Value:
     """Return a call whose starts may be Python ints, since the prelude clamps any integer."""
-    node = lowering.graph.add("prelude", nodes, function=function, arguments=arguments, keywords={})
+    node = prelude_call(lowering.graph, function, nodes, arguments)
     return Value.of(node)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.rewriting import called
+from ...array.rewriting import called, prelude_call
 from ...array.value import Value, transposed
 from ...hlo.ir import Instruction
 from .lowering import FunctionLowering, lowers
@@ -57,7 +57,5 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
 
 def permutation(graph: Graph, rows: Node, size: int) -> Node:
     """Return the order of ``size`` rows after exchanging row ``k`` with row ``rows[.., k]``, for all ``k`` in order."""
-    within, arguments = (0, max(size - 1, 0)), (Slot(0), size)
-    return graph.add(
-        "prelude", (rows,), interval=within, function="pivots_to_permutation", arguments=arguments, keywords={}
-    )
+    within = (0, max(size - 1, 0))
+    return prelude_call(graph, "pivots_to_permutation", (rows,), (Slot(0), size), interval=within)

@@ -8,6 +8,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.intervals import cut_interval, result_interval
 from ...array.node import Node, Slot, literal_value
+from ...array.rewriting import prelude_call
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
 from ...hlo.shapes import ArrayShape, Shape
@@ -104,13 +105,7 @@ class ValueMaker:
     ) -> Node:
         """Return the node of a prelude call; its row gives shapes and types."""
         operands = tuple(self.strong(node) for node in operands)
-        return self.graph.add(
-            "prelude",
-            operands,
-            function=function,
-            arguments=tuple(Slot(k) for k in range(len(operands))) if arguments is None else arguments,
-            keywords=keywords,
-        )
+        return prelude_call(self.graph, function, operands, arguments, keywords)
 
     def effect(
         self, opcode: str, operands: tuple[Node, ...], shapes: Iterable[Shape], **parameters: Any

@@ -11,6 +11,7 @@ from typing import Any
 from ...array.affine import integer_value
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
+from ...array.rewriting import prelude_call
 from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, materialise, permute, without_dimensions
 from ...dataclass import dataclass
 from ...hlo.attributes import SliceDimension
@@ -213,7 +214,7 @@ class _Scatter:
             strong = tuple(lowering.strong(part) for part in (node, values, *index))
             where: Any = slots if len(slots) > 1 else slots[0]
             arguments = (Slot(0), where, Slot(1)) + (() if combine is None else (combine,))
-            made = graph.add("prelude", strong, function="scatter_at", arguments=arguments, keywords={})
+            made = prelude_call(graph, "scatter_at", strong, arguments)
         placed = [*indexed, *rest]
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
 

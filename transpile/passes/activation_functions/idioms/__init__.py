@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from ....array.live import live_nodes
-from ....array.node import Node, Slot
+from ....array.node import Node
 from ....array.program import Function
-from ....array.rewriting import rewrite
+from ....array.rewriting import prelude_call, rewrite
 from ....array.support import Support
 from ....hlo.element_types import F32, F64, ElementType
 from ....hlo.parser import parse_module
@@ -120,7 +120,7 @@ def _raise(function: Function, known: Sequence[Idiom], supports: Support) -> Non
 
     def rule(node: Node) -> Node | None:
         for idiom, argument in _found(known, node):
-            made = graph.add("prelude", (argument,), function=idiom.name, arguments=(Slot(0),), keywords={})
+            made = prelude_call(graph, idiom.name, (argument,))
             if made.shape == node.shape and made.element_type is node.element_type and supports(made):
                 return made
         return None
