@@ -119,15 +119,15 @@ class _Choices:
 
     def _only_for(self, choices: Sequence[Node], *, is_negated: bool) -> list[Node]:
         """Return what is computed only for the changes that choices make, operands first."""
-        given = [_given(choice, is_negated) for choice in choices]
+        given = dict.fromkeys(_given(choice, is_negated) for choice in choices)
         others = {operand for choice in choices for operand in choice.operands} - {*given}
-        inside = set[Node]()
+        inside, readers_of_given = set[Node](), {*choices}
         body = topological(given, lambda node: [each for each in node.operands if each.region is node.region])
         for node in reversed(body):
             is_own = _is_update(node) or not (node.stands_alone or node.results)
             is_made = node.operands and node.opcode != "item" and node.region is choices[0].region
             is_read = node in others or self.live.is_root(node)
-            readers = choices if node in given else ()
+            readers = readers_of_given if node in given else ()
             is_read = is_read or any(user not in inside and user not in readers for user in self.live.users(node))
             if is_own and is_made and not is_read:
                 inside.add(node)
@@ -163,10 +163,10 @@ def _under(graph: Graph, mask: Node, changed: Branch, kept: Branch, *, is_negate
 
 
 def _needed(choice: Node) -> list[Node]:
-    """Return what a choice needs in its body."""
+    """Return what a choice needs in its body, but for its mask."""
     region = choice.region
     return topological(
-        choice.operands, lambda node: [each for each in dependencies(node) if is_inside(each.region, region)]
+        choice.operands[1:], lambda node: [each for each in dependencies(node) if is_inside(each.region, region)]
     )
 
 
