@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from .attribute_parsers import TEXT_PARSERS, parse_metadata
@@ -139,15 +138,7 @@ class AttributeReader:
         number = metadata.stack_frame_id
         if metadata.source_file or not 0 < number <= len(self._state.frames):
             return metadata
-        frame = self._state.frames[number - 1]
-        return replace(
-            metadata,
-            source_file=frame.file_name,
-            source_line=frame.line,
-            source_end_line=frame.end_line,
-            source_column=frame.column,
-            source_end_column=frame.end_column,
-        )
+        return self._state.frames[number - 1].located(metadata)
 
     # -- values that need the module
 

@@ -63,6 +63,17 @@ class StackFrame:
         """The file, line and column of the begin of the call."""
         return self.file_name, self.line, self.column
 
+    def located(self, metadata: OpMetadata) -> OpMetadata:
+        """Return the metadata with the place of the call."""
+        return replace(
+            metadata,
+            source_file=self.file_name,
+            source_line=self.line,
+            source_end_line=self.end_line,
+            source_column=self.column,
+            source_end_column=self.end_column,
+        )
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Instruction:

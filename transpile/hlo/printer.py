@@ -236,7 +236,7 @@ class _Printer:
             fields.append(f'op_type="{escape(metadata.op_type)}"')
         if metadata.op_name:
             fields.append(f'op_name="{escape(metadata.op_name)}"')
-        if frame is None or _place(metadata) != _frame_place(frame):
+        if frame is None or metadata != frame.located(metadata):
             if source_file:
                 fields.append(f'source_file="{escape(source_file)}"')
             fields += [f"{key}={value}" for key in _PLACE[1:] if (value := getattr(metadata, key))]
@@ -353,14 +353,6 @@ def _stack_tables(frames: tuple[StackFrame, ...]) -> Iterator[str]:
 
 
 _PLACE = ("source_file", "source_line", "source_end_line", "source_column", "source_end_column")
-
-
-def _place(metadata: OpMetadata) -> tuple[object, ...]:
-    return tuple(getattr(metadata, key) for key in _PLACE)
-
-
-def _frame_place(frame: StackFrame) -> tuple[object, ...]:
-    return (frame.file_name, frame.line, frame.end_line, frame.column, frame.end_column)
 
 
 # -- attribute values

@@ -233,16 +233,8 @@ class _Outlining:
 
     def _called_at(self, caller: int, output: Instruction) -> OpMetadata:
         """The metadata of a call: the source location of the calling line."""
-        frame = self.chains.frames[caller - 1]
-        return OpMetadata(
-            op_name=output.metadata.op_name if output.metadata is not None else "",
-            source_file=frame.file_name,
-            source_line=frame.line,
-            source_end_line=frame.end_line,
-            source_column=frame.column,
-            source_end_column=frame.end_column,
-            stack_frame_id=caller,
-        )
+        name = output.metadata.op_name if output.metadata is not None else ""
+        return self.chains.frames[caller - 1].located(OpMetadata(op_name=name, stack_frame_id=caller))
 
     def calling(self, computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
         """The computation with its calls directed to the rewritten computations."""
