@@ -105,7 +105,7 @@ class Fitting:
     def _part_to_cut(self, operands: Sequence[Node]) -> Node | None:
         """Return the folded part of the operands with the most operations, or None.
 
-        Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
+        Of a view, ``f(x).T`` or ``x[f(i)]``, what it shows or its index is cut. Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
         """
         writer = self.writer
         best: Node | None = None
@@ -116,7 +116,7 @@ class Fitting:
             if part in writer.plan.named or part in writer.texts:
                 continue
             work = writer.plan.work.get(part, 0)
-            if work and not part.is_python_int:
+            if work and not part.is_python_int and not self._is_view_of_primary(part):
                 value = writer.value(part)
                 length = self.layout.columns(value)
                 key = (self.layout.fits(value, writer.taken(part)), not self._is_constant(part), work, length)
@@ -124,6 +124,10 @@ class Fitting:
                     best, best_key = part, key
             stack.extend(part.operands)
         return best
+
+    def _is_view_of_primary(self, part: Node) -> bool:
+        """Return whether a part is a view of what needs no parentheses, which may be cut in its place."""
+        return part.operation.is_light and bool(part.operands) and self.writer.text(part.operands[0]).level >= PRIMARY
 
     def _is_constant(self, part: Node) -> bool:
         """Return whether a folded part consists of literals only."""
