@@ -8,6 +8,8 @@ from xla2py.tests.recording.lazy_jax import jnp
 LINE = np.array([1, -2, 0.5, np.inf, 3, 4, np.nan, 7], np.float32)
 SMOOTH = np.array([1, -2, 0.5, 9, 3, 4, -0.0, 7], np.float32)
 TABLE = np.arange(35, dtype=np.float32).reshape(5, 7) ** 2
+CUBE = np.arange(120, dtype=np.float32).reshape(5, 4, 6) ** 2
+SQUARE = np.arange(49, dtype=np.float32).reshape(7, 7) ** 2
 A = np.array([[1, -2], [np.nan, 0]], np.float32)
 B = np.array([[3, -0.0, np.inf], [1, 2, 3]], np.float32)
 
@@ -20,6 +22,10 @@ test_gradients = cases("gradients", LINE)(
     (lambda x: jnp.gradient(x, 0.1, axis=0), TABLE, "return np.gradient(x, 0.1, axis=0)"),
     (lambda x: jnp.gradient(x)[1], TABLE, "return np.gradient(x, axis=1)"),
     (lambda x: jnp.gradient(x.astype(jnp.int32)), SMOOTH, "np.gradient("),
+    (lambda x: jnp.gradient(x.T)[0], TABLE, "return np.gradient(x, axis=1).T"),
+    (lambda x: jnp.gradient(x.T, 0.1)[1], TABLE, "return np.gradient(x, 0.1, axis=0).T"),
+    (lambda x: jnp.gradient(x[:, 1])[0], CUBE, "return np.gradient(x[:, 1], axis=0)"),
+    (lambda x: jnp.gradient(x[2], axis=1), CUBE, "return np.gradient(x[2], axis=1)"),
 )
 
 test_what_is_no_gradient = cases("gradients", LINE, claims=[STAYS])(
@@ -31,6 +37,8 @@ test_what_is_no_gradient = cases("gradients", LINE, claims=[STAYS])(
     lambda x: jnp.gradient(x[:2]),
     lambda x: jnp.gradient(x[:3]),
     lambda x: jnp.gradient(x.astype(jnp.float16)),
+    (lambda x: jnp.stack([x[1, 1] - x[0, 0], *(x[2:, 1] - x[:-2, 1]) * 0.5, x[4, 1] - x[3, 1]]), CUBE[:, :, 0]),
+    (lambda x: jnp.concatenate([(x[1] - x[0])[None], (x[:, 2:] - x[:, :-2]).T * 0.5, (x[6] - x[5])[None]]), SQUARE),
 )
 
 test_kroneckers = cases("kroneckers", A, B, budget=EXACT)(

@@ -11,7 +11,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called, rewrite
 from ...array.support import Support
-from ...array.value import FULL, NEW
+from ...array.value import FULL, NEW, getitem, transposed
 from ..rewriting.patterns import Bindings, Pattern, pattern
 from ..rewriting.rules import is_full_float
 from .joins import part_of_axis
@@ -38,26 +38,54 @@ def gradients(function: Function, supports: Support) -> None:
 
 
 def _gradient(graph: Graph, node: Node) -> Node | None:
-    axis, size = node.parameters["axis"], node.shape[node.parameters["axis"]]
-    if len(node.operands) != 3 or not is_full_float(node.type) or size < _LEAST:
+    """Return the gradient that a concatenation computes. Of a transpose, JAX's slices become slices of the operand, so
+    the part between the ends is a transpose, and the gradient is that along the other axis.
+    """
+    if len(node.operands) != 3 or not is_full_float(node.type):
         return None
-    ends, between = (node.operands[0], node.operands[2]), _matched(node.operands[1], _BETWEEN)
-    added = (FULL,) * axis + (NEW,) + (FULL,) * (node.ndim - axis - 1)
-    if between is None or any(end.opcode != "expand" or tuple(end.parameters["index"]) != added for end in ends):
+    axis, between = node.parameters["axis"], node.operands[1]
+    is_turned = between.opcode == "transpose" and between.ndim == 2
+    added = tuple(NEW if k == axis else FULL for k in range(node.ndim))
+    if any(end.opcode != "expand" or tuple(end.parameters["index"]) != added for end in node.operands[::2]):
         return None
-    first, last = (_matched(end.operands[0], _OF_END) for end in ends)
+    parts = [node.operands[0].operands[0], between.operands[0] if is_turned else between, node.operands[2].operands[0]]
+    axis, shape = (1 - axis, node.shape[::-1]) if is_turned else (axis, node.shape)
+    given = _of_parts(graph, parts, axis, shape)
+    if given is None:
+        return None
+    along = {"axis": axis} if node.ndim > 1 else {}
+    if not is_turned:
+        return called(graph, "np.gradient", given, node, **along)
+    return transposed(graph, called(graph, "np.gradient", given, between.operands[0], **along))
+
+
+def _of_parts(graph: Graph, parts: list[Node], axis: int, shape: tuple[int, ...]) -> tuple[Node, ...] | None:
+    """Return the operands of ``np.gradient``, an array of ``shape`` and its spacing, of which both ends and the part
+    between are the differences along an axis; None if they are not.
+    """
+    first, between, last = (_matched(part, each) for part, each in zip(parts, (_OF_END, _BETWEEN, _OF_END), strict=True))
+    if first is None or between is None or last is None or not first["x"] is last["x"] is between["x"]:
+        return None
     x: Node = between["x"]
-    if first is None or last is None or x.shape != node.shape or not first["x"] is last["x"] is x:
+    indices = [found[name] for found in (between, first, last) for name in ("later", "earlier")]
+    if x.ndim == len(shape) + 1:  # all read the same row of it
+        place = next((k for k, item in enumerate(indices[0]) if isinstance(item, int)), None)
+        if place is None or any(index[place : place + 1] != (indices[0][place],) for index in indices):
+            return None
+        x = getitem(graph, x, (FULL,) * place + (indices[0][place],))
+        indices = [index[:place] + index[place + 1 :] for index in indices]
+    size = shape[axis]
+    if size < _LEAST or x.shape != shape:
         return None
-    parts = [part_of_axis(between[name], axis, size) for name in ("later", "earlier")]
-    rows = [_row(found[name], axis) for found in (first, last) for name in ("later", "earlier")]
-    if parts != [range(2, size), range(size - 2)] or rows != [1, 0, size - 1, size - 2]:
+    slices, rows = indices[:2], [_row(index, axis) for index in indices[2:]]
+    if [part_of_axis(each, axis, size) for each in slices] != [range(2, size), range(size - 2)]:
         return None
-    spacings = [found.get("spacing") for found in (first, last)]
-    if spacings[0] is not spacings[1] or not _is_spacing(spacings[0], between):
+    if rows != [1, 0, size - 1, size - 2]:
         return None
-    given = [x] if spacings[0] is None else [x, spacings[0]]
-    return called(graph, "np.gradient", tuple(given), node, **({"axis": axis} if node.ndim > 1 else {}))
+    spacing = first.get("spacing")
+    if last.get("spacing") is not spacing or not _is_spacing(spacing, between):
+        return None
+    return (x,) if spacing is None else (x, spacing)
 
 
 def _matched(node: Node, patterns: Iterable[Pattern]) -> Bindings | None:
