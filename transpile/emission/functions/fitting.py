@@ -105,7 +105,8 @@ class Fitting:
     def _part_to_cut(self, operands: Sequence[Node]) -> Node | None:
         """Return the folded part of the operands with the most operations, or None.
 
-        Of a view, ``f(x).T`` or ``x[f(i)]``, what it shows or its index is cut. Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
+        Of a view, ``f(x).T`` or ``x[f(i)]``, what it shows or its index is cut. Parts that fit into a line come first.
+        Parts that depend on no argument come last, as they say little alone.
         """
         writer = self.writer
         best: Node | None = None

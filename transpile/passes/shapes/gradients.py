@@ -63,7 +63,8 @@ def _of_parts(graph: Graph, parts: list[Node], axis: int, shape: tuple[int, ...]
     """Return the operands of ``np.gradient``, an array of ``shape`` and its spacing, of which both ends and the part
     between are the differences along an axis; None if they are not.
     """
-    first, between, last = (_matched(part, each) for part, each in zip(parts, (_OF_END, _BETWEEN, _OF_END), strict=True))
+    patterns = (_OF_END, _BETWEEN, _OF_END)
+    first, between, last = (_matched(part, each) for part, each in zip(parts, patterns, strict=True))
     if first is None or between is None or last is None or not first["x"] is last["x"] is between["x"]:
         return None
     x: Node = between["x"]
