@@ -40,16 +40,17 @@ def widen(graph: Graph, live: LiveNodes, parts: list[list[Node]], least_copies: 
     much work. A number that several alike ones read stays a number.
     """
     found = [_widened(nodes, live) for nodes in parts]
-    counts = Counter(one.form for one in found)
-    forms = {node: one.form for one in found for node in (*one.nodes, *one.inner)}
-    chosen = [one for one in found if one.inner and counts[one.form] >= least_copies]
-    if all(len(one.nodes) + len(one.inner) < least_work for one in chosen):
+    forms = [one.form for one in found]
+    counts = Counter(forms)
+    chosen = [(one, form) for one, form in zip(found, forms, strict=True) if one.inner and counts[form] >= least_copies]
+    if all(len(one.nodes) + len(one.inner) < least_work for one, _ in chosen):
         return False
-    for one in chosen:
+    form_of = {node: form for one, form in zip(found, forms, strict=True) for node in (*one.nodes, *one.inner)}
+    for one, form in chosen:
         inside = {*one.nodes, *one.inner}
         inputs = {operand for node in one.inner for operand in node.operands} - one.inner
         others = {node: [user for user in live.users(node) if user not in inside] for node in inputs}
-        shared = {node for node in inputs if any(forms.get(user) == one.form for user in others[node])}
+        shared = {node for node in inputs if any(form_of.get(user) == form for user in others[node])}
         _widen(graph, live, one, {node for node in inputs if node.ndim or not (node.is_literal or node in shared)})
     live.flush()
     return True
