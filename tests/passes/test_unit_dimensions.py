@@ -27,8 +27,6 @@ test_named_along_them = cases("softmaxes")(
     (layer_norm, numbers(1, 1, 16), "x.var(axis=-1, keepdims=True)"),
     (lambda x: jax.nn.softmax(x - 1, axis=1), numbers(1, 5, 1), "softmax(x - 1, axis=1)"),
     (lambda x: x.sum((0, 2), keepdims=True) + x, numbers(1, 4, 6), "x.sum(axis=(0, 2))[:, None] + x"),
-    (lambda x: jnp.sin(x).sum((0, 2)), numbers(1, 4, 1), "np.sin(x).sum(axis=(0, 2))"),
-    (lambda x: x.max(0) * 2.0, numbers(1, 4), "x.max(axis=0) * 2"),
 )
 
 
@@ -54,7 +52,6 @@ def test_an_axis_that_only_a_call_needed_is_not_summed_over():
 
     given = np.tri(4, dtype=np.float32) + numbers(4, 4) / 8, numbers(4, 3), numbers(3)
     text = jax.jit(program, keep_unused=True).lower(*given).as_text("hlo")
-    assert "keepdims" in xla2py.emit(text, disable_passes=["sums"]).source
     assert "keepdims" not in xla2py.emit(text).source
     for mine, wanted in zip(xla2py.emit(text).load().main(*given), jax.jit(program)(*given), strict=True):
         np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-5)

@@ -38,7 +38,7 @@ def test_values_are_those_of_xla(function):
 
 
 @pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax], ids=lambda function: function.__name__)
-@pytest.mark.parametrize("shape", [(700, 211), (3, 5, 11000), (2, 100000), (70001, 2), (9, 0, 40000), (150000, 1)])
+@pytest.mark.parametrize("shape", [(700, 211), (3, 5, 11000), (2, 100000), (70001, 2), (9, 0, 40000)])
 def test_rows_are_those_of_xla(function, shape):
     x = repeated(5, shape) * 20
     if x.size:

@@ -90,7 +90,8 @@ def reduced(
     shape = tuple(size for d, size in enumerate(array.shape) if d not in dimensions)
     array = _whole(opcode, array, dimensions)
     start = Value.repeated(initial.node, shape)
-    if all(array.shape[d] == 1 for d in dimensions):
+    is_alone = all(array.shape[d] == 1 for d in dimensions) and not lowering.module.module.free_sizes
+    if is_alone or not dimensions:
         result = reshaped(lowering, array, shape)  # XLA, too, adds no 0 to one element
     elif any(array.shape[d] == 0 for d in dimensions):
         return start
