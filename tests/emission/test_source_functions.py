@@ -543,3 +543,20 @@ def test_a_number_that_the_source_computes_on_the_left_of_a_value():
     cov = np.float32(np.arange(9)).reshape(3, 3)
     source = xla2py.emit(xla2py.from_jax(program, cov[0], cov)).source
     assert "def points(mean: Array, cov: Array)" in source, source
+
+
+def test_calls_whose_results_are_given_twice_take_their_arguments_in_the_order_of_the_source():
+    def cell(w, x):
+        h = jnp.tanh(x @ w)
+        h = h * jnp.exp(-h * h) + jnp.sin(x)
+        return h / (1 + jnp.abs(h)) + jnp.cos(h) * 2
+
+    def program(w, x):
+        return cell(w, x + 1), cell(w, x + 2), cell(w, x + 1)
+
+    w, x = np.float32(np.arange(9)).reshape(3, 3) / 9, np.float32([1, -2, 3])
+    emitted = xla2py.emit(xla2py.from_jax(program, w, x))
+    assert "def cell(w: Array, x: Array)" in emitted.source, emitted.source
+    first, other, last = emitted.load().main(w, x)
+    assert first.shape == other.shape == (3,) and last is not first
+    np.testing.assert_array_equal(last, first)

@@ -88,6 +88,18 @@ def test_attributes_of_objects_have_names_also_transposed_and_inside_loops():
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_objects_may_refuse_to_be_asked_for_attributes():
+    class Lazy:
+        def __init__(self):
+            self.row = ROW
+
+        def __getattr__(self, name):
+            raise (RuntimeError if name.startswith("__array") else AttributeError)(name)
+
+    lazy = Lazy()
+    assert named_constants(lambda x: x + lazy.row)[0] == {"lazy.row"}
+
+
 def test_names_begin_with_no_underscore():
     _hidden = {"w": PARAMS["layers"][0]["w"]}
     assert named_constants(lambda x: x @ _hidden["w"])[0] == {"hidden.w"}

@@ -280,7 +280,7 @@ def _arrays_of(leaf: Any) -> Iterator[tuple[str, Any]]:
     """Yield the arrays in a leaf of a tree: itself, those of a Keras model, the attributes of any other object."""
     if _is_of_keras(leaf):
         yield from _variables_of_keras(leaf)
-    elif hasattr(leaf, "__array__") or callable(leaf) or isinstance(leaf, ModuleType) or _is_of_jax(leaf):
+    elif hasattr(type(leaf), "__array__") or callable(leaf) or isinstance(leaf, ModuleType) or _is_of_jax(leaf):
         yield "", leaf
     else:
         yield from ((f".{name.strip('_')}", value) for name, value in getattr(leaf, "__dict__", {}).items())

@@ -19,6 +19,7 @@ def own_results(program: Program, support: Support) -> None:
     """Copy the results of the program whose memory is not their own."""
     work = _Owning(program.entry, Aliases(program, support.features))
     program.entry.results = work.copied(program.entry.results)
+    program.entry.live = None
 
 
 class _Owning:
