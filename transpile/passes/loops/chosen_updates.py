@@ -121,15 +121,14 @@ class _Choices:
         """Return what is computed only for the changes that choices make, operands first."""
         given = dict.fromkeys(_given(choice, is_negated) for choice in choices)
         others = {operand for choice in choices for operand in choice.operands} - {*given}
-        inside, readers_of_given = set[Node](), {*choices}
+        inside = set[Node]()
         body = topological(given, lambda node: [each for each in node.operands if each.region is node.region])
         for node in reversed(body):
             is_own = _is_update(node) or not (node.stands_alone or node.results)
             is_made = node.operands and node.opcode != "item" and node.region is choices[0].region
-            is_read = node in others or self.live.is_root(node)
-            readers = readers_of_given if node in given else ()
-            is_read = is_read or any(user not in inside and user not in readers for user in self.live.users(node))
-            if is_own and is_made and not is_read:
+            is_kept = node in others or self.live.is_root(node)
+            readers = inside.union(choices) if node in given else inside
+            if is_own and is_made and not is_kept and readers.issuperset(self.live.users(node)):
                 inside.add(node)
         return [node for node in body if node in inside]
 

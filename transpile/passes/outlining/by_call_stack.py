@@ -24,9 +24,8 @@ from .common_body import Readers, common_body, most_saved, saved, short
 from .copies import Outline, columns
 from .traced_calls import Activations, Constants, Copy, Numbers, activations, work
 
-_LEAST_AROUND_LOOPS = (
-    10  # operations of a function that is traced in a loop and around it, for which a call stands twice
-)
+# Operations of a function that is traced in a loop and around it, for which a call stands twice.
+_LEAST_AROUND_LOOPS = 10
 _RUNNING = frozenset(("while", "conditional", "call"))
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
