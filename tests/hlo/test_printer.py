@@ -159,6 +159,15 @@ def test_names_that_hlo_does_not_allow():
     assert structurally_equal(module, again, labels=False)
 
 
+@pytest.mark.parametrize(
+    ("written", "name"), [("-calls", "_-calls"), ("3d", "_3d"), ("%.x", "_.x"), ("jit_f", "jit_f")]
+)
+def test_names_of_modules_are_legal(written, name):
+    module = parse_module(f"HloModule {written}\n\nENTRY main {{\n  ROOT x = f32[] parameter(0)\n}}\n")
+    assert module.name == name
+    assert structurally_equal(module, parse_module(print_module(module)))
+
+
 def test_xla_reads_whatever_the_names_were():
     words = (
         "true false inf nan ROOT ENTRY HloModule maximal replicated manual unknown token opaque tuple f32 s4 unreduced"

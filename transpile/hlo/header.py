@@ -8,7 +8,7 @@ from typing import Any
 from ..dataclass import dataclass
 from .attribute_parsers import TEXT_PARSERS
 from .attributes import AttributeKind as K
-from .ir import StackFrame
+from .ir import StackFrame, legal_name
 from .lexer import STRING, Cursor, quote, unescape
 from .parser_state import did_you_mean
 from .shape_parser import parse_shape
@@ -62,7 +62,7 @@ def parse_header(cursor: Cursor, notes: list[Diagnostic]) -> tuple[str, dict[str
     """
     match = cursor.match(_MODULE_NAME)
     cursor.accept(":")
-    name = match.group().removeprefix("%") if match else ""
+    name = legal_name(match.group().removeprefix("%")) if match else ""
     attributes: dict[str, Any] = {}
     while cursor.accept(","):
         match = cursor.match(_ATTRIBUTE)
