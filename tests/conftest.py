@@ -21,7 +21,7 @@ from xla2py.transpile.equivalence.reference.participants import Workers
 from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 from xla2py.transpile.kernels.verifier import verify_kernels
 
-gc.disable()  # see settled_memory
+gc.set_threshold(20_000, 20, 20)
 
 MODEL = """
 ENTRY main {
@@ -116,10 +116,9 @@ def megabytes():
 
 @pytest.fixture(autouse=True, scope="module")
 def settled_memory(megabytes):
-    """Before the tests of a file, where the process has grown, what nobody has any more is freed, and JAX forgets what
-    it compiled. The collector of reference cycles does nothing else: it would look through all that tests make.
+    """The garbage collector seldom scans objects that exist before the tests of a file: they are old.
 
-    A test that collects what it made itself calls ``gc.collect(1)``, since objects of other files are old.
+    Only where the process has grown, it frees those that nobody has any more, and JAX forgets what it compiled.
     """
     if resident() > megabytes[0] + 400:
         if "jax" in sys.modules:
