@@ -84,7 +84,7 @@ def test_what_is_no_tree_beside_the_arguments_is_a_constant(names):
 
 
 def test_slashes_and_tildes_stay_in_keys():
-    """As in the trees of haiku."""
+    """Haiku has such keys in its trees: they are not split, and no character is replaced."""
     found = emitted(names=("params.mlp/~/linear_0.w", "params.layer-norm.b", "params.seven"))
     assert 'params["mlp/~/linear_0"]["w"]' in found.source and 'params["layer-norm"]["b"]' in found.source
     np.testing.assert_array_equal(found.load().main(X), X @ W + 3 * B + 7)

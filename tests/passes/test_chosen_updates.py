@@ -1,5 +1,5 @@
-"""What is computed under a condition, and in branches. Arrays are changed where they are, if nobody reads their old
-values.
+"""Values that are needed only under a condition are computed behind a test, and branches compute only what they need.
+Arrays are changed where they are if nobody reads their old values.
 """
 
 import re

@@ -68,7 +68,7 @@ LAYERS = [rng.normal(size=shape).astype(np.float32) for shape in [(3, 4), (4,), 
 
 
 def gradient_of(weights, x):
-    """That of the last layer is a row, and of its bias a number."""
+    """The gradient of the last layer is a row, and that of its bias is a number; both are updated like other leaves."""
 
     def loss(weights):
         first, bias, last, shift = weights
@@ -84,7 +84,7 @@ def trained(weights, means, x, rate):
 
 
 def beside(weights, means, x, rate):
-    """What is returned of the gradient and the mean is not what the weights are changed by."""
+    """The function returns means that decay more slowly than those by which it changes the weights."""
     new, kept = [], []
     for w, mean, d in zip(weights, means, gradient_of(weights, x), strict=True):
         step = 0.9 * mean + 0.1 * d

@@ -69,9 +69,8 @@ def _with_parameters(module: HloModule, leaves: Leaves) -> HloModule:
     here = set(module.entry.instructions)
     replaced = {each: [made[name]] for name, own in leaves.items() for each in own if each in here}
     found = with_replaced(module, replaced)
-    instructions = tuple(
-        dict.fromkeys((*made.values(), *found.entry.instructions))
-    )  # several constants may be one leaf
+    # Several constants may be one leaf, whose parameter then stands there once for each.
+    instructions = tuple(dict.fromkeys((*made.values(), *found.entry.instructions)))
     entry = replace(found.entry, instructions=instructions)
     stored = tuple((name, own[0].attributes["literal"]) for name, own in leaves.items())
     trees = _trees(module.trees, [*leaves]) if module.trees is not None else None

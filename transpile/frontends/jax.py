@@ -177,9 +177,8 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     left = {i: x for i, x in arrays.items() if i not in made and digests.get(i) not in names and _may_be_part(x)}
     for name, leaf in _captured(jax, function, _DEEPEST) if left else ():
         parts = {i: start for i, x in left.items() if (start := _start_of(x, leaf)) is not None}
-        if (
-            parts and 2 * sum(left[i].size for i in parts) >= leaf.size
-        ):  # otherwise most of the leaf would be stored in vain
+        # If less than half of the leaf were read, most of it would be stored in vain.
+        if parts and 2 * sum(left[i].size for i in parts) >= leaf.size:
             names.setdefault(array_sha256(np.asarray(leaf)), name)
             made |= {i: _cut(i, np.asarray(leaf), start) for i, start in parts.items()}
             left = {i: x for i, x in left.items() if i not in parts}

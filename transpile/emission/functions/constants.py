@@ -38,11 +38,11 @@ def constant_word(origin: str, among: Collection[str]) -> str:
     and of ``kalman.F``, only the end is the name, as much as tells it from the others ``among`` which it is.
     """
     words = origin.split(".")
-    others = [other.split(".") for other in among if other != origin]
     while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
     is_letter = len(words) == 2 and len(words[1]) == 1 and words[1].isupper()
     if len("_".join(words)) > _LONGEST_WORD or is_letter:
+        others = [other.split(".") for other in among if other != origin]
         ends = (words[k:] for k in range(len(words) - 1, -1, -1) if not words[k].isdigit())
         words = next((end for end in ends if not any(other[-len(end) :] == end for other in others)), words)
     word = "_".join(words)

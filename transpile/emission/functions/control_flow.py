@@ -33,7 +33,7 @@ class ControlFlowWriter:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
-        # What the targets of a conditional have before it, in the branch that is being written.
+        # The branch that is being written, and the values that the targets of its conditional had before.
         self.known_before: tuple[Region | None, Mapping[str, Node]] = (None, {})
         self.heads: dict[Node, tuple[str, Expression]] = {}  # of conditionals: the macro of the first line and its test
 

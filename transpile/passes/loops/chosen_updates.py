@@ -1,4 +1,4 @@
-"""What is computed only under a condition: statements behind a test.
+"""Puts what is computed only under a condition behind a test.
 
 ``if ok: x[i] = value`` stands for ``np.where(ok, updated, x)``, which copies the array twice, and for
 ``x[i] = np.where(ok, value, x[i])``. Where a loop carries x, ``if not done: x = step(x)`` stands for
@@ -92,9 +92,11 @@ class _Choices:
         for is_negated in (False, True):
             choices = self._under_one_test(node, is_negated=is_negated)
             inside = self._only_for(choices, is_negated=is_negated)
-            choices = [each for each in choices if self._pays(_given(each, is_negated), inside)]
-            if node in choices:
-                self._write(choices, self._only_for(choices, is_negated=is_negated), is_negated=is_negated)
+            paying = [each for each in choices if self._pays(_given(each, is_negated), inside)]
+            if node in paying:
+                if len(paying) < len(choices):
+                    inside = self._only_for(paying, is_negated=is_negated)
+                self._write(paying, inside, is_negated=is_negated)
                 return self.replaced[node]
         return None
 

@@ -1,5 +1,6 @@
-"""Gives what is computed without a unit axis that axis, if so it is computed as for other arrays: the update of a last
-layer's weights ``[n, 1]`` from a gradient ``[n]``, and of its bias ``[1]`` from a number.
+"""Adds unit axes to operations that lowering wrote without them, if the same operations on other arrays have them: in
+the update of a last layer, the weights are ``[n, 1]`` and the gradient ``[n]``, the bias is ``[1]`` and its gradient a
+number.
 
 Lowering leaves unit axes out as long as nothing needs them. Functions for repeated code do not depend on sizes, but
 take arrays or numbers.
@@ -31,7 +32,7 @@ class _Widened:
 
     @property
     def form(self) -> Hashable:
-        """What components that are alike have in common."""
+        """Return how often each operation occurs: components that are alike have the same form."""
         return frozenset(Counter(node.opcode for node in (*self.nodes, *self.inner)).items())
 
 
